@@ -19,9 +19,10 @@ from stillvec.evaluation.network_training import CnnSchedule, Convolution
 from stillvec.heads.linear_probe import RidgePath, Scaling, logistic, one_hot, predict, select_logistic
 from stillvec.heads.lookup import Lookup
 from stillvec.heads.neighbour_votes import balance_votes, count_votes
-from stillvec.heads.networks import CnnNetworks, NetworkSettings, PaddedTexts
+from stillvec.heads.networks import NetworkSettings, PaddedTexts
 from stillvec.heads.sequence_batches import Sequences
 from stillvec.heads.splits import FOLDS, fifths, parts_beside, rounds, whole_datasets, with_tested_first
+from stillvec.heads.text_networks import CnnNetworks
 from stillvec.vectors import WordVectors
 
 GOOD, BAD, PLAIN = ("fine", "lovely", "great"), ("dull", "awful", "poor"), ("a", "film", "and", "the", "plot")

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from stillvec.heads import networks
+from stillvec.heads import networks, text_networks
 from stillvec.heads.crf import best_paths, negative_log_likelihood
-from stillvec.heads.networks import CnnNetworks, NetworkSettings, PaddedTexts, TaggerNetworks, drop_units
+from stillvec.heads.networks import NetworkSettings, PaddedTexts, TaggerNetworks, drop_units
 from stillvec.heads.sequence_batches import Sequences
+from stillvec.heads.text_networks import CnnNetworks
 
 CPU = torch.device("cpu")
 TEXT = torch.tensor([[0]])
@@ -66,7 +67,8 @@ def test_a_network_learns_beside_others_what_it_learns_alone(
 def test_training_is_adam_on_the_mean_loss_of_texts_with_decay_and_clipping(
     kind: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(networks, "drop_units", lambda x, salts: x)
+    for module in (networks, text_networks):
+        monkeypatch.setattr(module, "drop_units", lambda x, salts: x)
     assert (CnnNetworks.max_norm, TaggerNetworks.max_norm) == (None, 5.0)
     monkeypatch.setattr(TaggerNetworks, "max_norm", 0.05)  # less than the gradients here
     settings = [NetworkSettings(0, 3, 0.02)]
@@ -151,7 +153,7 @@ def test_the_lstm_is_that_of_torch_on_packed_sentences() -> None:
         inputs[0], group.lengths[texts[0]], batch_first=True, enforce_sorted=False
     )
     states, _ = torch.nn.utils.rnn.pad_packed_sequence(lstm(packed)[0], batch_first=True, total_length=11)
-    ours = group.run_lstm(inputs, inside)[0]
+    ours = networks.run_lstm(inputs, inside, *group.parameters[:3])[0]
     torch.testing.assert_close(ours[inside[0]], states[inside[0]])
 
 

@@ -18,9 +18,10 @@ from stillvec.evaluation.information import _shares
 from stillvec.evaluation.labels import Labels, kind_labels
 from stillvec.evaluation.network_training import CnnSchedule, Convolution, Recurrence
 from stillvec.heads.lookup import Lookup
-from stillvec.heads.networks import CnnNetworks, NetworkSettings, PaddedTexts, perceptron
+from stillvec.heads.networks import NetworkSettings, PaddedTexts, TaggerNetworks, perceptron
 from stillvec.heads.sequence_batches import UNKNOWN, Sequences
 from stillvec.heads.splits import Round
+from stillvec.heads.text_networks import CnnNetworks
 from stillvec.progress import drain
 
 SPLIT = Round(train=np.array([4, 5, 6, 7]), dev=np.array([2, 3]), test=np.array([0, 1]))
@@ -82,44 +83,50 @@ def test_the_cnn_drops_half_of_its_features_while_it_learns(monkeypatch: pytest.
     group.parameters[1] = torch.full((1, 100), 5.0)  # no feature is zero by itself
     group.parameters[2:] = torch.eye(100)[None], torch.zeros(1, 100)
     ids = group.read(torch.arange(200)[None], 4)
-    whole, dropped = group.scores(ids), group.scores(ids, torch.tensor([7], dtype=torch.int32))
+    whole, dropped = group.scores(ids), group.scores(ids, torch.tensor([[7], [0]], dtype=torch.int32))
     kept = dropped != 0
     assert 0.45 < kept.float().mean() < 0.55
     torch.testing.assert_close(dropped[kept], 2 * whole[kept])
     salts: list[Any] = []
-    scores = CnnNetworks.scores
+    forward = CnnNetworks.forward
     monkeypatch.setattr(
-        CnnNetworks, "scores", lambda self, ids, salt=None: (salts.append(salt), scores(self, ids, salt))[1]
+        CnnNetworks, "forward", lambda self, ids, salt=None: (salts.append(salt), forward(self, ids, salt))[1]
     )
     group = next(Convolution(padded(200, border=1), np.arange(200) % 2).train(np.arange(200), group.networks, 1))
-    assert len({int(salt) for salt in salts}) == 4  # of the four batches
+    assert len({int(salt[0]) for salt in salts}) == 4  # of the four batches
     group.predict(SPLIT.test)
     assert salts[4:] == [None]
 
 
 def test_the_tagger_keeps_the_epoch_that_is_best_on_development_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
-    @dataclass
-    class Taggers:
-        epoch: int
+    epochs = {"n": 0}
 
-        def predict_words(self, chosen: Any) -> Any:
-            """Two networks, of which the second is an epoch behind."""
-            return np.full((2, 4 * len(chosen)), [[self.epoch], [self.epoch - 1]])
+    def train(self: TaggerNetworks, rows: Any, n_epochs: int, *_: Any) -> Iterator[None]:
+        """The weights of the first network are the number of the epoch; the second is an epoch behind."""
+        for epoch in range(1, n_epochs + 1):
+            self.set_weights(torch.tensor([[epoch], [epoch - 1]]).expand(self.flat.shape).float())
+            epochs["n"] = epoch
+            yield
+
+    def predict_words(self: TaggerNetworks, chosen: Any) -> Any:
+        return np.repeat(self.flat.detach()[:, :1].long().numpy(), 4 * len(chosen), axis=1)
 
     def quality(chosen: Any, said: Any) -> float:
         best = 2 if np.array_equal(chosen, SPLIT.dev) else 4
         return float(said[0] == best)
 
-    monkeypatch.setattr(Recurrence, "train", lambda self, rows, networks: map(Taggers, range(1, 6)))
+    monkeypatch.setattr(TaggerNetworks, "train", train)
+    monkeypatch.setattr(TaggerNetworks, "predict_words", predict_words)
     tagger = Recurrence(padded(), np.zeros(32, np.int64), quality, epochs=5)
     assert drain(tagger.run(SPLIT, [0, 1])).tolist() == [[[2] * 8, [2] * 8]]
+    assert epochs["n"] == 5
 
 
 @pytest.mark.parametrize("tuned", [False, True])
 def test_the_tagger_changes_the_vectors_only_where_it_may(tuned: bool) -> None:
     texts, tags = padded(), np.tile([0, 1, 0, 1], 8)
-    tagger = Recurrence(texts, tags, lambda rows, said: 0.0, 1, tuned)
-    group = next(tagger.train(SPLIT.train, [NetworkSettings(0, 0, 3e-3)]))
+    group = TaggerNetworks(texts, tags, [NetworkSettings(0, 0, 3e-3)], tuned=tuned)
+    next(group.train(SPLIT.train, 1))
     read = group.embed(torch.arange(6)[None])[0].detach().numpy()
     assert bool((read != texts.sequences[0].scale_table()).any()) == tuned
 

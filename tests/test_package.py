@@ -35,6 +35,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory, model: str) -> Path:
     (folder / "data" / "similarity").mkdir(parents=True)
     pairs = "sea\thouse\t3\ndog\tbook\t1\nthe\tby\t5\nold\tgood\t6\n"
     (folder / "data" / "similarity" / "pairs.tsv").write_text(pairs, "utf-8")
+    labelled = "".join(f"{label} the old {word}\n" for label, word in [("a", "sea"), ("b", "house")] * 10)
+    (folder / "labels.txt").write_text(labelled, "utf-8")
     recipe = f'[distill]\ncorpus = ["text.txt"]\nteacher = {json.dumps(model)}\nmin_count = 1\nout = "by-recipe"\n'
     (folder / "recipe.toml").write_text(recipe, "utf-8")
     for name in ("vectors", "others"):
@@ -52,6 +54,8 @@ CALLS = {  # IN: the folder
     "nearest": "nearest IN/vectors sea",
     "index": "index IN/text.txt --vectors IN/vectors --out IN/index --quiet",
     "search": "search --help",  # of an index
+    "fit": "fit IN/vectors --on IN/labels.txt --head knn --out IN/head --quiet",
+    "predict": "predict --help",  # of a head
     "analogy": "analogy IN/vectors sea house dog",
     "refine": "refine IN/vectors --step center --out IN/refined",
     "combine": "combine IN/vectors IN/others --method concat --out IN/combined",

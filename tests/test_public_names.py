@@ -17,6 +17,7 @@ import stillvec
 
 PUBLIC = [
     "Corpus",
+    "Head",
     "SearchIndex",
     "StillvecError",
     "TextVectorizer",
@@ -31,9 +32,11 @@ PUBLIC = [
     "evaluate",
     "explore",
     "extract_glossary",
+    "fit",
     "index",
     "judge",
     "load",
+    "load_head",
     "merge",
     "plan",
     "plot",

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from stillvec.exploration import explore
     from stillvec.exploration.field_test import judge
     from stillvec.formats import load, save
+    from stillvec.heads.fitted_head import Head
+    from stillvec.heads.head_folder import load_head
     from stillvec.integrations.scikit_learn import TextVectorizer
     from stillvec.plotting import plot
     from stillvec.search import SearchIndex
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from stillvec.vectors import WordVectors
     from stillvec.verbs.baseline_training import train, train_all
     from stillvec.verbs.distillation import distill, distill_all, plan
+    from stillvec.verbs.fitting import fit
     from stillvec.verbs.glossary_extraction import extract_glossary
     from stillvec.verbs.hub_upload import push_to_hub
     from stillvec.verbs.indexing import index
@@ -31,6 +34,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Corpus",
+    "Head",
     "SearchIndex",
     "StillvecError",
     "TextVectorizer",
@@ -45,9 +49,11 @@ __all__ = [
     "evaluate",
     "explore",
     "extract_glossary",
+    "fit",
     "index",
     "judge",
     "load",
+    "load_head",
     "merge",
     "plan",
     "plot",
@@ -62,6 +68,7 @@ __all__ = [
 
 _LAZY = {
     "Corpus": "stillvec.corpus",
+    "Head": "stillvec.heads.fitted_head",
     "SearchIndex": "stillvec.search",
     "TextVectorizer": "stillvec.integrations.scikit_learn",
     "Vocabulary": "stillvec.vocabulary",
@@ -75,9 +82,11 @@ _LAZY = {
     "evaluate": "stillvec.evaluation",
     "explore": "stillvec.exploration",
     "extract_glossary": "stillvec.verbs.glossary_extraction",
+    "fit": "stillvec.verbs.fitting",
     "index": "stillvec.verbs.indexing",
     "judge": "stillvec.exploration.field_test",
     "load": "stillvec.formats",
+    "load_head": "stillvec.heads.head_folder",
     "merge": "stillvec.verbs.transformation",
     "plan": "stillvec.verbs.distillation",
     "plot": "stillvec.plotting",

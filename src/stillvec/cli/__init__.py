@@ -42,6 +42,8 @@ VERBS = {  # in the order a new user meets them
     "glossary": "find terms and their definitions in text, to evaluate with",
     "nearest": "show the nearest words of a word",
     "analogy": "solve an analogy: A is to B as C is to ?",
+    "fit": "train a small model on vectors: a classifier or a tagger",
+    "predict": "predict the labels of texts with a fitted model",
     "refine": "improve vectors of the same words, step by step",
     "attention": "show what the words of a sentence attend to",
     "combine": "combine several sets of vectors into one",

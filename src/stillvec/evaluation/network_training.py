@@ -10,15 +10,15 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-from stillvec.evaluation.intervals import Rows
+from stillvec.evaluation.intervals import Floats, Rows
 from stillvec.evaluation.supervised import f1_ratio
-from stillvec.heads.networks import CnnNetworks, NetworkSettings, PaddedTexts, TaggerNetworks
+from stillvec.heads.networks import NetworkSettings, PaddedTexts, TaggerNetworks
 from stillvec.heads.span_networks import SpanNetworks, SpanSettings
 from stillvec.heads.span_questions import SpanQuestions
 from stillvec.heads.splits import Round
+from stillvec.heads.text_networks import CnnNetworks
 
 _TAGGER_RATE, SPAN_RATE, _DECAY = 3e-3, 3e-3, 1 / 3
 
@@ -81,25 +81,17 @@ class Recurrence:
     epochs: int = 8
     tuned: bool = False
 
-    def train(self, rows: Rows, networks: Sequence[NetworkSettings]) -> Iterator[TaggerNetworks]:
-        """The networks after each epoch."""
-        group = TaggerNetworks(self.texts, self.tags, networks, tuned=self.tuned)
-        for _ in group.train(rows, self.epochs, _DECAY):
-            yield group
-
     def run(self, split: Round, seeds: Sequence[int]) -> Generator[float, None, Rows]:
         """The tags of the words of the test sentences in each set (S, seeds, W); yields the fraction done."""
         vectors = range(len(self.texts.sequences))
         networks = [NetworkSettings(number, seed, _TAGGER_RATE) for number in vectors for seed in seeds]
-        best = np.full(len(networks), -1.0)
-        said = np.zeros((len(networks), int(self.texts.sequences[0].lengths[split.test].sum())), np.int64)
-        for epoch, group in enumerate(self.train(split.train, networks), 1):
-            quality = np.array([self.quality(split.dev, tags) for tags in group.predict_words(split.dev)])
-            if (better := quality > best).any():
-                best[better] = quality[better]
-                said[better] = group.predict_words(split.test)[better]
-            yield epoch / self.epochs
-        return said.reshape(len(vectors), len(seeds), -1)
+        group = TaggerNetworks(self.texts, self.tags, networks, tuned=self.tuned)
+
+        def measure() -> Floats:
+            return np.array([self.quality(split.dev, tags) for tags in group.predict_words(split.dev)])
+
+        yield from group.train_best(split.train, self.epochs, measure, decay=_DECAY)
+        return group.predict_words(split.test).reshape(len(vectors), len(seeds), -1)
 
 
 SpanLabels = tuple[NDArray[np.bool_], NDArray[np.float32]]
@@ -120,16 +112,12 @@ class SpanTraining:
         Yields the fraction done.
         """
         group = SpanNetworks(self.texts, self.questions, networks, self.settings)
-        quality = np.full(len(networks), -1.0)
-        best = group.copy_weights()
         rows = split.train[self.questions.count_by_text(self.texts.n_texts)[split.train] > 0]
-        for epoch, _ in enumerate(group.train(rows, self.epochs, _DECAY), 1):
-            now = np.array([self._quality(split.dev, labels) for labels in group.predict_labels(split.dev)])
-            better = now > quality
-            quality[better] = now[better]
-            best[torch.from_numpy(better)] = group.copy_weights()[torch.from_numpy(better)]
-            yield epoch / self.epochs
-        group.set_weights(best)
+
+        def measure() -> Floats:
+            return np.array([self._quality(split.dev, labels) for labels in group.predict_labels(split.dev)])
+
+        yield from group.train_best(rows, self.epochs, measure, decay=_DECAY)
         return group.predict_labels(split.test), group.share_layers()
 
     def _quality(self, rows: Rows, said: NDArray[np.bool_]) -> float:

@@ -23,12 +23,12 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +39,8 @@ from stillvec.evaluation.intervals import Estimate, Resampling, Rows
 from stillvec.evaluation.supervised import LearntItems, Measure, estimates, ratio, share, spread
 from stillvec.evaluation.tasks import Answers, Items
 from stillvec.evaluation.text_probe import EncodedItems, ProbeTask, encode_items
-from stillvec.heads.dataset_files import count_fields, lines
+from stillvec.heads.dataset_files import Pair as Pair
+from stillvec.heads.dataset_files import read_pairs as read_pairs
 from stillvec.heads.sequence_batches import Representation
 from stillvec.heads.splits import find_parts, part_of, pool_parts, whole_datasets
 
@@ -50,13 +51,6 @@ _SAME = (_ENTAILED, "1", "paraphrase", "duplicate")  # the label of a text with 
 _N_REORDERED = 20  # fewer pairs say nothing
 _BUCKETS, _DIM = 1 << 14, 128  # of the random vectors
 _TOKEN = re.compile(r"\w+|[^\w\s]")
-
-
-class Pair(NamedTuple):
-    label: str
-    first: str
-    second: str
-    kinds: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -215,21 +209,6 @@ class Pairs(ProbeTask):
             answers[0][np.concatenate([split.test, n + np.flatnonzero(of_round)])] = predicted
             yield number / len(items.rounds)
         return answers[0]
-
-
-def read_pairs(path: Path) -> Iterator[Pair]:
-    """The pairs of a file, at least one."""
-    what, empty = "a label, a text and a text, separated by tabs", True
-    for number, line in lines(path):
-        if not line.strip():
-            continue
-        label, first, second, *kinds = [cell.strip() for cell in line.split("\t")] + [""] * max(0, 2 - line.count("\t"))
-        if not (label and first and second):
-            raise DatasetError.expected(what, count_fields(line.split("\t")[:3]), path=path, line=number)
-        empty = False
-        yield Pair(label, first, second, tuple(filter(None, kinds[0].split(","))) if kinds else ())
-    if empty:
-        raise DatasetError.expected(f"{what} per line", "an empty file", path=path, line=1)
 
 
 def _match_labels(tested: list[Pair], training: list[Pair], files: Mapping[str, Path]) -> list[Pair]:

@@ -34,6 +34,7 @@ _MANIFEST, _VECTORS, _WORDS, STATISTICS, MODEL, _SUBWORDS = (
     "subwords.safetensors",
 )  # fmt: skip
 INDEX_VERSION_KEY = "search_index"  # in the manifest of the folder of a search index, which has no vectors to load
+HEAD_VERSION_KEY = "head_format"  # in that of a head, whose vectors are in a subfolder
 _CONTEXTS = "contexts"  # the context table, in the file of the model
 _HAS_CONTEXTS = "context_table"  # true in the manifest if there is one
 _CHECKSUMS = "checksums"  # of the other files, in the manifest
@@ -184,6 +185,9 @@ def _read_manifest(path: str | os.PathLike[str]) -> dict[str, Any]:
     if isinstance(manifest, dict) and INDEX_VERSION_KEY in manifest:
         cure = "search it with stillvec search, or give its subfolder vectors"
         raise FormatError.expected("vectors", "a search index", path=path, cure=cure, code="search-index")
+    if isinstance(manifest, dict) and HEAD_VERSION_KEY in manifest:
+        cure = "use it with stillvec predict, or give its subfolder vectors"
+        raise FormatError.expected("vectors", "a head", path=path, cure=cure, code="head")
     version = manifest.get("format") if isinstance(manifest, dict) else None
     if not isinstance(version, int) or version < 1:
         raise FormatError.expected(f"'format': 1 to {VERSION}", repr(version), path=file, code="no-version")

@@ -1,1 +1,17 @@
 """Small models on a representation: those that `fit` keeps and `evaluate` trains and judges."""
+
+from stillvec.heads.head_kind import HeadKind
+from stillvec.registry import Registry
+
+__all__ = ["HEADS", "HeadKind"]
+
+HEADS: Registry[type[HeadKind]] = Registry(
+    "head",
+    {
+        "linear": "stillvec.heads.linear_head:Linear",
+        "cnn": "stillvec.heads.cnn_head:Cnn",
+        "attention": "stillvec.heads.attention_head:AttentionHead",
+        "knn": "stillvec.heads.knn_head:Knn",
+        "tagger": "stillvec.heads.tagger_head:Tagger",
+    },
+)

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import groupby
 from pathlib import Path
+from typing import NamedTuple
 
 from stillvec.errors import DatasetError
 from stillvec.files import open_bytes, read_lines, read_records
@@ -55,6 +56,28 @@ def read_numbered(path: Path, *, allow_empty: bool = True) -> Iterator[tuple[int
         if label:
             empty = False
             yield number, label, "".join(text).strip()
+    if empty:
+        raise DatasetError.expected(f"{what} per line", "an empty file", path=path, line=1)
+
+
+class Pair(NamedTuple):
+    label: str
+    first: str
+    second: str
+    kinds: tuple[str, ...] = ()
+
+
+def read_pairs(path: Path) -> Iterator[Pair]:
+    """The pairs of a file, at least one."""
+    what, empty = "a label, a text and a text, separated by tabs", True
+    for number, line in lines(path):
+        if not line.strip():
+            continue
+        label, first, second, *kinds = [cell.strip() for cell in line.split("\t")] + [""] * max(0, 2 - line.count("\t"))
+        if not (label and first and second):
+            raise DatasetError.expected(what, count_fields(line.split("\t")[:3]), path=path, line=number)
+        empty = False
+        yield Pair(label, first, second, tuple(filter(None, kinds[0].split(","))) if kinds else ())
     if empty:
         raise DatasetError.expected(f"{what} per line", "an empty file", path=path, line=1)
 

@@ -63,18 +63,23 @@ def logistic(x: Floats, counts: Floats, penalty: float, start: Floats | None = N
     return np.asarray(result.x).reshape(d + 1, n_classes)
 
 
-def fit_sigmoids(x: Floats, labels: NDArray[np.bool_], penalty: float, start: Floats | None = None) -> Floats:
-    """Weights (d + 1, k) of one binary logistic regression per label; labels are (n, k), intercepts not penalized."""
+def fit_sigmoids(
+    x: Floats, targets: NDArray[Any], penalty: float, start: Floats | None = None, totals: Floats | float = 1.0
+) -> Floats:
+    """Weights (d + 1, k) of one binary logistic regression per label; intercepts are not penalized.
+
+    `targets` (n, k) is how often a row has a label, out of `totals` (n, 1) times.
+    """
     from scipy.optimize import minimize
 
-    d, n_labels = x.shape[1], labels.shape[1]
-    signs = np.where(labels, 1.0, -1.0)
+    d, n_labels = x.shape[1], targets.shape[1]
+    wanted = np.asarray(targets, np.float64)
 
     def loss(flat: Floats) -> tuple[float, Floats]:
         w = flat.reshape(d + 1, n_labels)
-        margins = signs * (x @ w[:-1] + w[-1])
-        value = np.logaddexp(0, -margins).sum() + penalty / 2 * np.square(w[:-1]).sum()
-        residuals = -signs / (1 + np.exp(np.minimum(margins, 500)))
+        scores = x @ w[:-1] + w[-1]
+        value = (np.logaddexp(0, scores) * totals - wanted * scores).sum() + penalty / 2 * np.square(w[:-1]).sum()
+        residuals = totals / (1 + np.exp(-np.clip(scores, -500, 500))) - wanted
         gradient = np.concatenate([x.T @ residuals + penalty * w[:-1], residuals.sum(axis=0, keepdims=True)])
         return value / len(x), gradient.ravel() / len(x)
 

@@ -89,7 +89,9 @@ class Lookup(Representation):
         known = np.isin(rows, used)
         ids = np.where(known, place + SPECIAL, UNKNOWN)
         special = np.stack([np.zeros_like(self.filler), self.filler])
-        return Sequences(np.concatenate([special, table]).astype(np.float32), ids.astype(np.int64), np.cumsum(lengths))
+        whole = np.concatenate([special, table]).astype(np.float32)
+        sources = np.concatenate([[-1, -1], used]).astype(np.int64)
+        return Sequences(whole, ids.astype(np.int64), np.cumsum(lengths), source_rows=sources)
 
     def _number_oov(self, word: str) -> int:
         numbers = self._oov_numbers

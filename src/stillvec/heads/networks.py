@@ -1,11 +1,8 @@
 """The networks that supervised tasks train, several at a time.
 
-`CnnNetworks` are the sentence classifier of X2Static's evaluation (Gupta & Jaggi 2021; after Kim 2014):
-
-    h_t = ReLU(W_0 x_{t-1} + W_1 x_t + W_2 x_{t+1} + b), 100 filters;   scores = A dropout_{0.5}(max over t of h_t) + c
-
-`TaggerNetworks` are a BiLSTM-CRF (Huang, Xu & Yu 2015): 100 units per direction, dropout 0.5 on the inputs and the
-states, and the field of `crf.py`. The vector of a word is the only feature: no characters, no capitalization.
+Those of texts are in `text_networks.py`. `TaggerNetworks` are a BiLSTM-CRF (Huang, Xu & Yu 2015): 100 units per
+direction, dropout 0.5 on the inputs and the states, and the field of `crf.py`. The vector of a word is the only
+feature: no characters, no capitalization.
 
 A group has networks of different seeds, learning rates and sets of vectors, which make each step together: on a GPU a
 step is a few large operations instead of many small ones. What a network learns depends on its own seed, rate and
@@ -24,20 +21,21 @@ states of a teacher differ between occurrences: an epoch then has many steps, an
 a lower loss.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.nn import functional
 
 from stillvec.heads.crf import Steps, best_paths, negative_log_likelihood
 from stillvec.heads.sequence_batches import Sequences
+from stillvec.heads.training_options import Auxiliary, Experts, TrainingOption
 from stillvec.numerics.array_types import Floats, Rows
+from stillvec.training.checkpoint import Checkpoint
+from stillvec.training.schedule import divergence_error
 
-_FILTERS, _WIDTH = 100, 3  # Kim's
 _UNITS = 100  # of the tagger, per direction
 _CLIP = 5.0  # norm of the tagger's gradient
 _CLOSED = -1e4  # an input gate that is 0
@@ -136,8 +134,11 @@ class NetworkGroup:
         parts = torch.split_with_sizes(self.flat, self.sizes, dim=1)
         return [part.view(-1, *shape) for part, (shape, _) in zip(parts, self.whole, strict=True)]
 
-    def train(self, rows: Rows, n_epochs: int, decay: float = 1.0) -> Iterator[None]:
-        """Learn from the texts `rows`, epoch by epoch; the rate falls to `decay` of it in the last."""
+    def train(self, rows: Rows, n_epochs: int, decay: float = 1.0, n_done: int = 0) -> Iterator[None]:
+        """Learn from the texts `rows`, epoch by epoch; the rate falls to `decay` of it in the last.
+
+        Of the first `n_done` epochs, whose result is there, only the random numbers are drawn again.
+        """
         keys = [(network.vectors, network.seed) for network in self.networks]
         orders = {key: np.random.default_rng(key[1]) for key in keys}
         for epoch in range(n_epochs):
@@ -147,12 +148,44 @@ class NetworkGroup:
             }
             numbers, widths = self.texts.align([(key[0], batches[key]) for key in keys])
             salts = self._draw_salts(len(widths))
+            if epoch < n_done:
+                continue
             rates = self.rates * decay ** (epoch / max(1, n_epochs - 1))
             for step, width in enumerate(widths):
                 (gradient,) = torch.autograd.grad(self.losses(numbers[step], width, salts[step]).sum(), self.flat)
                 self._update(gradient, rates)
                 self.parameters = self._split()  # views from before the update have no valid gradient
             yield
+
+    def train_best(
+        self,
+        rows: Rows,
+        n_epochs: int,
+        measure: Callable[[], Floats],
+        *,
+        decay: float = 1.0,
+        patience: int | None = None,
+        checkpoint: Checkpoint | None = None,
+    ) -> Generator[float, None, Floats]:
+        """Train, and end with the weights of each network's best epoch; returns its quality (M,).
+
+        `measure` gives the quality of each network on development items (M,). Training stops early after `patience`
+        epochs in which no network became better. Yields the fraction done.
+        """
+        state = _TrainingState(self)
+        n_done = checkpoint.restore(state) if checkpoint else 0
+        state.continue_training()
+        for epoch, _ in enumerate(self.train(rows, n_epochs, decay, n_done), n_done + 1):
+            if not bool(torch.isfinite(self.flat).all()):
+                raise divergence_error(float(self.rates.max()), "a weight is not finite")
+            state.compare(measure())
+            if checkpoint:
+                checkpoint.write(state, epoch)
+            yield epoch / n_epochs
+            if patience is not None and int(state.n_stale) >= patience:
+                break
+        self.set_weights(state.best)
+        return state.quality.numpy()
 
     def copy_weights(self) -> Tensor:
         """The parameters of each network (M, P), as they are now."""
@@ -230,6 +263,35 @@ class NetworkGroup:
         self.flat -= rates / unbiased[0] * first / scale
 
 
+class _TrainingState:
+    """What training changes, and the best weights so far, for checkpoints."""
+
+    def __init__(self, group: NetworkGroup) -> None:
+        self.group = group
+        self.best = group.copy_weights()
+        self.quality = torch.full((len(group.networks),), -1.0, dtype=torch.float64)
+        self.n_stale, self.n_steps = torch.zeros((), dtype=torch.int64), torch.zeros((), dtype=torch.int64)
+
+    def tensors(self) -> dict[str, Tensor]:
+        self.n_steps.fill_(self.group.n_steps)
+        first, second = self.group.moments
+        own = {"best": self.best, "quality": self.quality, "stale": self.n_stale, "steps": self.n_steps}
+        return {"flat": self.group.flat.detach(), "first": first, "second": second, **own}
+
+    def continue_training(self) -> None:
+        """Take over what a checkpoint filled in."""
+        self.group.n_steps = int(self.n_steps)
+        self.group.parameters = self.group._split()
+
+    def compare(self, quality: Floats) -> None:
+        now = torch.from_numpy(np.asarray(quality, np.float64))
+        better = now > self.quality
+        self.quality[better] = now[better]
+        on_device = better.to(self.best.device)
+        self.best[on_device] = self.group.copy_weights()[on_device]
+        self.n_stale.fill_(0 if bool(better.any()) else int(self.n_stale) + 1)
+
+
 def drop_units(x: Tensor, salts: Tensor, rate: float = 0.5) -> Tensor:
     """Dropout on x (M, ...): whether a number is kept is a hash of its place and of its network's salt (M,)."""
     keys = salts
@@ -245,64 +307,28 @@ def _mix(keys: Tensor) -> Tensor:
     return keys.bitwise_xor_(keys >> 16).mul_(668265263)
 
 
-class CnnNetworks(NetworkGroup):
-    batch_size = 50  # Kim's
-
-    def __init__(
-        self, texts: PaddedTexts, labels: Rows, networks: Sequence[NetworkSettings], *, tuned: bool = False
-    ) -> None:
-        self.n_labels = int(labels.max()) + 1
-        super().__init__(texts, networks, tuned=tuned)
-        self.labels = torch.from_numpy(np.append(labels, 0)).to(texts.device)  # (n + 1,)
-
-    def shapes(self, dim: int) -> Shapes:
-        near, far = (_WIDTH * dim) ** -0.5, _FILTERS**-0.5
-        filters = ((dim, _WIDTH * _FILTERS), near), ((_FILTERS,), near)
-        return [*filters, ((_FILTERS, self.n_labels), far), ((self.n_labels,), far)]
-
-    def scores(self, ids: Tensor, salts: Tensor | None = None) -> Tensor:
-        """(M, B, labels) for rows of the tables (M, B, 1 + L + 1); with salts (M,), in training."""
-        filters, bias, out, out_bias = self.parameters[:4]
-        parts = self.filter_words(ids, filters).view(*ids.shape, _WIDTH, _FILTERS)
-        hidden = parts[:, :, :-2, 0] + parts[:, :, 1:-1, 1] + parts[:, :, 2:, 2] + bias[:, None, None]  # (M, B, L, F)
-        inside = (ids[:, :, 1:-1] != 0).unsqueeze(-1)
-        pooled = (torch.relu(hidden) * inside).amax(dim=2)  # (M, B, F)
-        return torch.baddbmm(out_bias.unsqueeze(1), pooled if salts is None else drop_units(pooled, salts), out)
-
-    def filter_words(self, ids: Tensor, filters: Tensor) -> Tensor:
-        """The product of each word with each filter (M, B, L, 3 F)."""
-        return self.filter_unique(ids, filters) if ids.device.type == "cpu" else self.filter_all(ids, filters)
-
-    def filter_all(self, ids: Tensor, filters: Tensor) -> Tensor:
-        """The products in one operation, best for a GPU."""
-        return torch.bmm(self.embed(ids).flatten(1, 2), filters).view(*ids.shape, -1)
-
-    def filter_unique(self, ids: Tensor, filters: Tensor) -> Tensor:
-        """The same, with one product for all occurrences of a word in the batch, best for a CPU."""
-        filtered = []
-        for at, (rows, weights) in enumerate(zip(ids, filters, strict=True)):
-            words, place = torch.unique(rows, return_inverse=True)
-            table = self.parameters[-1][at] if self.tuned else self.tables[self.vectors[at]]
-            filtered.append(functional.embedding(place, functional.embedding(words, table, padding_idx=0) @ weights))
-        return torch.stack(filtered)
-
-    def losses(self, texts: Tensor, width: int, salts: Tensor) -> Tensor:
-        scores = self.scores(self.read(texts, width), salts[0])
-        labels, counted = self.labels[texts], texts < self.texts.n_texts
-        losses = functional.cross_entropy(scores.flatten(0, 1), labels.flatten(), reduction="none").view_as(labels)
-        return (losses * counted).sum(dim=1) / counted.sum(dim=1)
-
-    def answer(self, texts: Tensor, width: int) -> Tensor:
-        return self.scores(self.read(texts, width)).argmax(dim=2)
-
-
 class TaggerNetworks(NetworkGroup):
+    """BiLSTM-CRFs; options add a field of entities without types, and experts of types (Liu, Winata & Fung 2020).
+
+    m_t = sum over types a of g_t[a] (A_a h_t + b_a), g_t = softmax(G h_t + b);   the field scores m_t
+    """
+
     batch_size, max_norm = 32, _CLIP
 
     def __init__(
-        self, texts: PaddedTexts, tags: Rows, networks: Sequence[NetworkSettings], *, tuned: bool = False
+        self,
+        texts: PaddedTexts,
+        tags: Rows,
+        networks: Sequence[NetworkSettings],
+        *,
+        tuned: bool = False,
+        names: Sequence[str] = (),
+        options: Mapping[str, TrainingOption] | None = None,
     ) -> None:
-        self.n_tags = int(tags.max()) + 1
+        """Tags are those of all words (N,); `names`, of the tags, are needed by options."""
+        self.n_tags = len(names) or int(tags.max()) + 1
+        self.options = options or {}
+        self.types, self.marks = divide_tags(names)
         super().__init__(texts, networks, tuned=tuned)
         first = texts.sequences[0]
         padded = Sequences(first.table, tags, first.ends).pad(np.arange(len(first)))
@@ -310,47 +336,62 @@ class TaggerNetworks(NetworkGroup):
         self.lengths = torch.from_numpy(np.append(first.lengths, 0)).to(texts.device)  # (n + 1,) the same in every set
 
     def shapes(self, dim: int) -> Shapes:
-        gates, tags, bound = 4 * _UNITS, self.n_tags, _UNITS**-0.5  # gates: input, forget, output, cell
-        lstm: list[tuple[int, ...]] = [(dim, 2 * gates), (2, _UNITS, gates), (2, 2 * gates)]  # two biases, as in cuDNN
-        return [(shape, bound) for shape in (*lstm, (2 * _UNITS, tags), (tags,), (tags,), (tags, tags), (tags,))]
+        tags, bound, wide = self.n_tags, _UNITS**-0.5, 2 * _UNITS
+        experts, self.expert_places = self.options.get("experts"), dict[str, int]()
+        size = experts.size if isinstance(experts, Experts) else wide
+        shapes = [*lstm_shapes(dim, _UNITS), *_bound(bound, (size, tags), (tags,), (tags,), (tags, tags), (tags,))]
+        if isinstance(experts, Experts):
+            n_types = int(self.types.max()) + 1
+            names = ("experts", "expert_bias", "gate", "gate_bias")
+            self.expert_places = {name: len(shapes) + place for place, name in enumerate(names)}
+            shapes += _bound(bound, (n_types, wide, size), (n_types, size), (wide, n_types), (n_types,))
+        self.auxiliary_place = len(shapes)
+        if "auxiliary" in self.options:
+            marks = int(self.marks.max()) + 1
+            shapes += _bound(bound, (wide, marks), (marks,), (marks,), (marks, marks), (marks,))
+        return shapes
+
+    def read_states(self, ids: Tensor, inside: Tensor, salts: Tensor | None = None) -> Tensor:
+        """(M, B, L, 2 U) for rows of the tables (M, B, L); with salts (2, M), in training."""
+        inputs = self.embed(ids)
+        inputs = inputs if salts is None else drop_units(inputs, salts[0])
+        states = run_lstm(inputs, inside, *self.parameters[:3])
+        return states if salts is None else drop_units(states, salts[1])
 
     def scores(self, ids: Tensor, inside: Tensor, salts: Tensor | None = None) -> Tensor:
-        """(M, B, L, tags) for rows of the tables (M, B, L); with salts (2, M), in training."""
-        out, out_bias = self.parameters[3:5]
-        inputs = self.embed(ids)
-        states = self.run_lstm(inputs if salts is None else drop_units(inputs, salts[0]), inside)
-        states = states if salts is None else drop_units(states, salts[1])
-        return torch.baddbmm(out_bias.unsqueeze(1), states.flatten(1, 2), out).view(*ids.shape, -1)
+        """(M, B, L, tags)."""
+        return self.score(self.read_states(ids, inside, salts))
 
-    def run_lstm(self, inputs: Tensor, inside: Tensor) -> Tensor:
-        """The states of both directions (M, B, L, 2 U).
+    def score(self, states: Tensor) -> Tensor:
+        features = self.mix_experts(states, self.score_gate(states).softmax(dim=3)) if self.expert_places else states
+        return _project(features, *self.parameters[3:5])
 
-        The direction that begins at the end of the padding enters a sentence with a state of zero: outside, the input
-        gate is closed.
-        """
-        enter, recur, biases = self.parameters[:3]
-        n, size, length = inside.shape
-        gates = torch.baddbmm(biases.sum(dim=1, keepdim=True), inputs.flatten(1, 2), enter).view(*inside.shape, 2, -1)
-        closed = torch.zeros_like(gates[0, 0, 0, 0])
-        closed[:_UNITS] = _CLOSED
-        gates = gates + (~inside)[..., None, None] * closed
-        both = torch.stack([gates[..., 0, :], gates[..., 1, :].flip(2)])  # (2, M, B, L, 4 U)
-        recur = recur.transpose(0, 1).flatten(0, 1)  # (2 M, U, 4 U)
-        state = cell = inputs.new_zeros(2 * n, size, _UNITS)
-        states = []
-        for entering in both.flatten(0, 1).unbind(2):
-            opened, update = torch.split_with_sizes(torch.baddbmm(entering, state, recur), [3 * _UNITS, _UNITS], dim=2)
-            write, keep, show = opened.sigmoid().chunk(3, dim=2)
-            cell = torch.addcmul(keep * cell, write, update.tanh())
-            state = show * cell.tanh()
-            states.append(state)
-        forth, back = torch.stack(states, dim=2).view(2, n, size, length, _UNITS)
-        return torch.cat([forth, back.flip(2)], dim=3)
+    def score_gate(self, states: Tensor) -> Tensor:
+        """(M, B, L, types)."""
+        places = self.expert_places
+        return _project(states, self.parameters[places["gate"]], self.parameters[places["gate_bias"]])
+
+    def mix_experts(self, states: Tensor, gate: Tensor) -> Tensor:
+        """The features of words (M, B, L, size), by weights of experts (M, B, L, types)."""
+        experts, bias = (self.parameters[self.expert_places[name]] for name in ("experts", "expert_bias"))
+        given = torch.einsum("mblf,mefg->mbleg", states, experts) + bias[:, None, None]
+        return torch.einsum("mbleg,mble->mblg", given, gate)
 
     def losses(self, texts: Tensor, width: int, salts: Tensor) -> Tensor:
         ids, inside = self.read(texts, width), self._inside(texts, width)
-        scores = self.scores(ids, inside, salts)
-        losses = negative_log_likelihood(scores, self.tags[:, :width][texts], inside, self._steps())
+        states, tags = self.read_states(ids, inside, salts), self.tags[:, :width][texts]
+        losses = negative_log_likelihood(self.score(states), tags, inside, self._steps())
+        experts, auxiliary = self.options.get("experts"), self.options.get("auxiliary")
+        if isinstance(experts, Experts) and experts.weight:
+            logs = self.score_gate(states).log_softmax(dim=3)
+            known = logs.gather(3, self.types.to(tags.device)[tags].unsqueeze(3)).squeeze(3)
+            losses = losses - experts.weight * (known * inside).sum(dim=2)
+        if isinstance(auxiliary, Auxiliary):
+            weights, bias, *field = self.parameters[self.auxiliary_place : self.auxiliary_place + 5]
+            begin, step, end = field
+            marks = self.marks.to(tags.device)[tags]
+            found = negative_log_likelihood(_project(states, weights, bias), marks, inside, (begin, step, end))
+            losses = losses + auxiliary.weight * found
         counted = texts < self.texts.n_texts
         return (losses * counted).sum(dim=1) / counted.sum(dim=1)
 
@@ -370,6 +411,56 @@ class TaggerNetworks(NetworkGroup):
     def _steps(self) -> Steps:
         begin, step, end = self.parameters[5:8]
         return begin, step, end
+
+
+def divide_tags(names: Sequence[str]) -> tuple[Tensor, Tensor]:
+    """The number of the type of each tag (B-PER and I-PER have one), and of its mark (B, I, O) without the type."""
+    types, marks = [name.partition("-")[2] or name for name in names], [name.partition("-")[0] for name in names]
+    places = ({name: place for place, name in enumerate(sorted(set(parts)))} for parts in (types, marks))
+    numbered = [[place[name] for name in parts] for place, parts in zip(places, (types, marks), strict=True)]
+    return torch.tensor(numbered[0]), torch.tensor(numbered[1])
+
+
+def _bound(bound: float, *shapes: tuple[int, ...]) -> Shapes:
+    return [(shape, bound) for shape in shapes]
+
+
+def _project(x: Tensor, weights: Tensor, bias: Tensor) -> Tensor:
+    """x W + b for each network: (M, B, L, F) → (M, B, L, k)."""
+    return torch.baddbmm(bias.unsqueeze(1), x.flatten(1, 2), weights).view(*x.shape[:3], -1)
+
+
+def lstm_shapes(dim: int, n_units: int) -> Shapes:
+    """Of the parameters of an LSTM in both directions: of the inputs, the states, and the biases."""
+    gates = 4 * n_units  # input, forget, output, cell
+    shapes = (dim, 2 * gates), (2, n_units, gates), (2, 2 * gates)  # two biases, as in cuDNN
+    return [(shape, n_units**-0.5) for shape in shapes]
+
+
+def run_lstm(inputs: Tensor, inside: Tensor, enter: Tensor, recur: Tensor, biases: Tensor) -> Tensor:
+    """The states of both directions (M, B, L, 2 U) for inputs (M, B, L, d).
+
+    The direction that begins at the end of the padding enters a sentence with a state of zero: outside, the input gate
+    is closed.
+    """
+    n, size, length = inside.shape
+    n_units = recur.shape[2]
+    gates = torch.baddbmm(biases.sum(dim=1, keepdim=True), inputs.flatten(1, 2), enter).view(*inside.shape, 2, -1)
+    closed = torch.zeros_like(gates[0, 0, 0, 0])
+    closed[:n_units] = _CLOSED
+    gates = gates + (~inside)[..., None, None] * closed
+    both = torch.stack([gates[..., 0, :], gates[..., 1, :].flip(2)])  # (2, M, B, L, 4 U)
+    recur = recur.transpose(0, 1).flatten(0, 1)  # (2 M, U, 4 U)
+    state = cell = inputs.new_zeros(2 * n, size, n_units)
+    states = []
+    for entering in both.flatten(0, 1).unbind(2):
+        opened, update = torch.split_with_sizes(torch.baddbmm(entering, state, recur), [3 * n_units, n_units], dim=2)
+        write, keep, show = opened.sigmoid().chunk(3, dim=2)
+        cell = torch.addcmul(keep * cell, write, update.tanh())
+        state = show * cell.tanh()
+        states.append(state)
+    forth, back = torch.stack(states, dim=2).view(2, n, size, length, n_units)
+    return torch.cat([forth, back.flip(2)], dim=3)
 
 
 def perceptron(

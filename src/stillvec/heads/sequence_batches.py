@@ -18,7 +18,7 @@ from stillvec.numerics.array_types import Floats, Rows
 from stillvec.progress import drain
 
 PADDING, UNKNOWN, SPECIAL = 0, 1, 2  # rows of a table; the first of a word is the last of these
-_SPREAD = 0.3  # root mean square of the network input, similar to GloVe vectors
+SPREAD = 0.3  # root mean square of the network input, similar to GloVe vectors
 _POOL = 32  # number of batches whose texts are sorted by length together
 
 
@@ -31,6 +31,7 @@ class Sequences:
     ends: Rows  # (n,) end offset of each text in `ids`
     occurrence_types: Rows | None = None  # (N,) the type of each word, numbered as rows, where rows are occurrences
     layers: tuple[NDArray[Any], ...] = ()  # (w + 2, dim) each: of a mix, whose `table` is empty until they are mixed
+    source_rows: Rows | None = None  # (w + 2,) the row of each in the vectors, negative if it has none
 
     def __len__(self) -> int:
         return len(self.ends)
@@ -96,12 +97,18 @@ class Sequences:
         """The layers of a mix summed to one table; `layer_mix.py` learns the weights (L,)."""
         return replace(self, table=mix_rows(self.layers, weights), layers=())
 
-    def scale_table(self) -> NDArray[np.float32]:
-        """Scale the table to a fixed root mean square, so that one learning rate suits vectors of any norm."""
+    @property
+    def scale_factor(self) -> float:
+        """What gives the table a fixed root mean square."""
         rows = self.table[SPECIAL:]
         squares = sum(float(np.square(block).sum()) for _, block in iterate_blocks(rows))
         size = float(np.sqrt(squares / rows.size)) if rows.size else 0
-        return self.table * np.float32(_SPREAD / size) if size else self.table
+        return SPREAD / size if size else 1.0
+
+    def scale_table(self) -> NDArray[np.float32]:
+        """Scale the table to a fixed root mean square, so that one learning rate suits vectors of any norm."""
+        factor = self.scale_factor
+        return self.table if factor == 1 else self.table * np.float32(factor)
 
     def batches(self, chosen: Rows, size: int, generator: np.random.Generator | None = None) -> Iterator[Rows]:
         """Batches of texts of similar length: in random order with a generator, else sorted by length."""

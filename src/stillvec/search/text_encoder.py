@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.formats.stillvec_folder import find_packing
 from stillvec.numerics import unit_rows
-from stillvec.refinement.quantize import Quantize
 from stillvec.refinement.sif import frequencies
 from stillvec.vectors import WordVectors
 
@@ -44,13 +41,3 @@ class TextEncoder:
 
     def describe(self) -> dict[str, object]:
         return {"weighting": "sif", "a": _A, "frequencies": self.frequencies}
-
-
-def quantize_vectors(vectors: WordVectors) -> WordVectors:
-    """The vectors in 8 bits unless they are compressed already, with their n-grams: an index contains its own copy."""
-    if find_packing(vectors.provenance) is not None:
-        return vectors
-    step = Quantize("int8")
-    record = {"step": "quantize", "settings": asdict(step), "stored": step.stored}
-    history = {**vectors.provenance, "refined": [*(vectors.provenance.get("refined") or ()), record]}
-    return vectors.with_matrix(step(vectors).matrix, subwords=vectors.subwords, provenance=history)

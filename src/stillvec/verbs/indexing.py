@@ -14,6 +14,7 @@ from stillvec.corpus.documents import Document, DocumentSettings, DocumentUnit, 
 from stillvec.errors import CorpusError, FormatError, UsageError
 from stillvec.files import atomic_folder, check_not_input, reserve_output, scratch_folder
 from stillvec.formats import open_vectors, write_folder
+from stillvec.formats.packed_vectors import quantize_vectors
 from stillvec.formats.request import warn_finished
 from stillvec.input_checks import check_arguments
 from stillvec.progress import Progress, drain, show_progress
@@ -22,7 +23,7 @@ from stillvec.search.index_builder import DocumentCounts, IndexBuilder, digest_t
 from stillvec.search.index_folder import GRAPH, LAYOUT, VECTORS, IndexContent, write_index
 from stillvec.search.passages import DEFAULT_PASSAGES, PassageUnit, check_passages
 from stillvec.search.search_index import SearchIndex
-from stillvec.search.text_encoder import TextEncoder, quantize_vectors
+from stillvec.search.text_encoder import TextEncoder
 from stillvec.vectors import WordVectors
 
 Path_ = str | os.PathLike[str]

@@ -1,0 +1,138 @@
+"""The folder of a head, version 1; specified in docs/formats.md.
+
+- `manifest.json`: version, head, settings, options, scores, digests, and checksums of the other files
+- `head.safetensors`: the arrays of the head
+- `labels.tsv`: a label per line
+- `vectors/`: the vectors of words, a stillvec folder, so that the head predicts by itself
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from stillvec import __version__
+from stillvec.errors import FormatError, UsageError
+from stillvec.files import FolderLayout, atomic_folder, check_replaceable, file_digest, read_object
+from stillvec.formats import load, write_folder
+from stillvec.formats.format import damage_error, decode_text, read_json, require_files
+from stillvec.formats.stillvec_folder import HEAD_VERSION_KEY
+from stillvec.formats.stillvec_folder import LAYOUT as VECTORS_LAYOUT
+from stillvec.formats.tensors import map_tensors, write_tensors
+from stillvec.heads import HEADS
+from stillvec.heads.fitted_head import Head
+from stillvec.registry import settings_from
+
+VERSION = 1
+VECTORS = "vectors"
+_MANIFEST, _ARRAYS, _LABELS = "manifest.json", "head.safetensors", "labels.tsv"
+_KIND = "head"
+
+
+def write_head(head: Head, path: str | os.PathLike[str], *, force: bool = False) -> None:
+    """Write a head atomically."""
+    check_replaceable(path, LAYOUT, force=force)
+    with atomic_folder(Path(path), LAYOUT) as part:
+        write_tensors(part / _ARRAYS, {name: np.ascontiguousarray(array) for name, array in head.arrays.items()})
+        (part / _LABELS).write_text("".join(f"{label}\n" for label in head.labels), "utf-8")
+        write_folder(head.vectors, part / VECTORS, head.vectors.provenance)
+        files = sorted(file for file in part.rglob("*") if file.is_file())
+        manifest = {
+            **head.manifest,
+            HEAD_VERSION_KEY: VERSION,
+            "stillvec": __version__,
+            "head": head.name,
+            "settings": asdict(head.kind),
+            "labels": len(head.labels),
+            "checksums": {file.relative_to(part).as_posix(): file_digest(file) for file in files},
+        }
+        text = json.dumps(manifest, indent=2, sort_keys=True, ensure_ascii=False, default=str)
+        (part / _MANIFEST).write_text(text + "\n", "utf-8")
+
+
+def load_head(path: str | os.PathLike[str]) -> Head:
+    """A fitted head, from the folder that `fit` wrote.
+
+    Parameters
+    ----------
+    path: the folder.
+    """
+    folder = Path(path)
+    manifest = read_head_manifest(folder)
+    require_files(folder, (_ARRAYS, _LABELS), _KIND)
+    name, settings = str(manifest.get("head")), manifest.get("settings")
+    try:
+        kind = settings_from(HEADS[name], settings if isinstance(settings, dict) else {"settings": settings}, _MANIFEST)
+    except (UsageError, TypeError) as error:
+        raise damage_error(folder / _MANIFEST, _KIND, error) from None
+    text = decode_text((folder / _LABELS).read_bytes(), folder / _LABELS)
+    labels = text.split("\n")[:-1]
+    if len(labels) != manifest.get("labels") or len({*labels}) != len(labels):
+        what = f"{manifest.get('labels')} different labels, one per line"
+        raise FormatError.expected(what, f"{len(labels)} lines", path=folder / _LABELS)
+    arrays = map_tensors(folder / _ARRAYS)
+    vectors = load(folder / VECTORS, format="stillvec")
+    head = Head(name, kind, vectors, labels, {key: np.asarray(array) for key, array in arrays.items()}, manifest)
+    _try(head, folder / _ARRAYS)
+    return head
+
+
+def _try(head: Head, file: Path) -> None:
+    """Refuse arrays that do not fit the vectors and labels."""
+    try:
+        head.predict([("a", "a") if head.kind.unit == "pair" else "a"])
+    except (KeyError, ValueError, IndexError, TypeError, AttributeError) as error:
+        raise damage_error(file, _KIND, f"arrays that do not fit: {error}") from None
+
+
+def read_head_manifest(path: Path) -> dict[str, Any]:
+    """The manifest of a head, its version checked."""
+    file, cure = path / _MANIFEST, "make one with stillvec fit"
+    if not path.exists():
+        raise FormatError.not_found(path, f"a {_KIND}", cure=cure)
+    if path.is_file() or not file.is_file():
+        raise FormatError.expected(f"the folder of a {_KIND}", "something else", path=path, cure=cure, code="no-head")
+    manifest = read_json(file)
+    version = manifest.get(HEAD_VERSION_KEY) if isinstance(manifest, dict) else None
+    if type(version) is not int or version < 1:
+        got = "vectors of words" if isinstance(manifest, dict) and "format" in manifest else "other content"
+        raise FormatError.expected(f"a {_KIND}", got, path=path, cure=cure, code="no-head")
+    if version > VERSION:
+        cure = "it was written by a newer stillvec: pip install --upgrade stillvec"
+        raise FormatError.expected(f"version 1 to {VERSION}", version, path=file, cure=cure, code="newer-version")
+    return dict(manifest)
+
+
+def is_head(folder: str | os.PathLike[str]) -> bool:
+    """Whether a folder is that of a head, perhaps a damaged one."""
+    return isinstance(read_object(Path(folder) / _MANIFEST).get(HEAD_VERSION_KEY), int)
+
+
+def verify_head(path: Path) -> tuple[str, ...]:
+    """Compare the files of a head with the checksums in its manifest; return the names of these files."""
+    checksums = read_head_manifest(path).get("checksums")
+    if not isinstance(checksums, dict) or not checksums.keys() <= {*LAYOUT.names}:
+        raise damage_error(path / _MANIFEST, _KIND, "no checksums of its files")
+    require_files(path, tuple(checksums), _KIND)
+    for name, expected in checksums.items():
+        if (got := file_digest(path / name)) != expected:
+            raise FormatError.expected(f"checksum {expected}", got, path=path / name, code="checksum")
+    return tuple(checksums)
+
+
+def _describe(folder: Path) -> str:
+    manifest = read_object(folder / _MANIFEST)
+    return f"a head {manifest.get('head', '?')} of {manifest.get('labels', '?')} labels"
+
+
+LAYOUT = FolderLayout(
+    (_MANIFEST, _ARRAYS, _LABELS, *(f"{VECTORS}/{name}" for name in VECTORS_LAYOUT.names)),
+    is_head,
+    alone=False,
+    describe=_describe,
+)

@@ -1,0 +1,187 @@
+"""Labelled data that heads learn from: the datasets of `evaluate`, a table of the user, or pairs in memory.
+
+Texts: `label text` per line, several labels joined by commas (`multilabel`), or a CSV or TSV file with a header that
+names a column `text` and a column `label`. Tokens: CoNLL-U, or a word and its tag per line. Pairs: `label`, text and
+text, separated by tabs. A dataset is one file, or `NAME.train.ext` with `NAME.dev.ext` and `NAME.test.ext`; without a
+development file, a fifth of the training items is used for development.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from stillvec.errors import DatasetError, UsageError
+from stillvec.files import file_digest, inner_suffix, read_records
+from stillvec.files.path_names import files_in
+from stillvec.heads.dataset_files import read_numbered, read_pairs
+from stillvec.heads.splits import FOLDS, fifths, find_parts, part_of
+from stillvec.heads.treebank import are_spans, read_tagged
+from stillvec.numerics.array_types import Floats, Rows
+
+Unit = Literal["text", "tokens", "pair"]
+Item = tuple[Any, tuple[str, ...]]  # what is read, and its label, labels, or the tags of its words
+_SUFFIXES = (".txt", ".tsv", ".csv", ".conllu", ".conll")
+_LABELS = ("label", "labels", "category", "class")
+_PARTS = ("train", "dev", "test")
+
+
+@dataclass(frozen=True)
+class LabelledData:
+    """Items, their labels, and which of them are for training, development and testing."""
+
+    unit: Unit
+    items: tuple[Any, ...]
+    labels: tuple[tuple[str, ...], ...]  # of each item; of tokens, the tag of each
+    train: Rows
+    dev: Rows
+    test: Rows
+    multilabel: bool = False
+    files: tuple[Path, ...] = ()
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The labels in training and development, sorted."""
+        learnt = np.concatenate([self.train, self.dev]).tolist()
+        return tuple(sorted({*chain.from_iterable(self.labels[row] for row in learnt)}))
+
+    @cached_property
+    def has_spans(self) -> bool:
+        return self.unit == "tokens" and are_spans(self.names)
+
+    def targets(self) -> Floats:
+        """Which labels each item has (n, k); all zero for labels that are not learnt."""
+        place = {name: number for number, name in enumerate(self.names)}
+        targets = np.zeros((len(self.items), len(self.names)))
+        for row, labels in enumerate(self.labels):
+            targets[row, [place[label] for label in labels if label in place]] = 1
+        return targets
+
+    def digest(self) -> str:
+        """Of the files, or of the items."""
+        from stillvec.files import digest
+
+        if self.files:
+            return " ".join(map(file_digest, self.files))
+        return digest(repr(item).encode() for item in zip(self.items, self.labels, strict=True))
+
+
+def read_data(
+    source: str | os.PathLike[str] | Iterable[tuple[Any, Any]],
+    unit: Unit,
+    *,
+    multilabel: bool = False,
+    text_field: str = "text",
+    label_field: str | None = None,
+) -> LabelledData:
+    """Read a dataset, given by a file, by the path without `.train.txt`, or by (item, label) pairs."""
+    if not isinstance(source, str | os.PathLike):
+        pairs = [(item, _as_labels(labels)) for item, labels in source]
+        if not pairs:
+            raise DatasetError.expected("labelled items", "none")
+        return _divide({"train": pairs}, unit, multilabel, ())
+    files = locate_parts(Path(source))
+    several = multilabel or files["train"].parent.name == "multilabel"
+    readers: dict[Unit, Callable[[Path], Iterable[Item]]] = {
+        "text": lambda path: _read_texts(path, several, text_field, label_field),
+        "tokens": read_tagged,
+        "pair": _read_pairs,
+    }
+    parts = {part: [*readers[unit](file)] for part, file in files.items()}
+    return _divide(parts, unit, several, tuple(files[part] for part in _PARTS if part in files))
+
+
+def locate_parts(path: Path) -> dict[str, Path]:
+    """The file of each part of a dataset; `path` is one of them, or their name without part and ending."""
+    if not path.exists():
+        named = [file for file in files_in(path.parent, _SUFFIXES) if _is_part_of(file, path.name)]
+        if not named:
+            raise DatasetError.not_found(path, "a dataset: FILE, or NAME with NAME.train.txt and NAME.test.txt")
+        path = named[0]
+    if path.is_dir():
+        raise DatasetError.expected("a file, or the name of a dataset", "a folder", path=path, code="is-folder")
+    parts = find_parts(path) or {"train": path}
+    if "train" not in parts:
+        raise DatasetError.expected("a train file of the same name", path.name, path=path)
+    return parts
+
+
+def _is_part_of(file: Path, name: str) -> bool:
+    rest, part = part_of(file)
+    return rest.rstrip(".") == name.lower() and bool(part)
+
+
+def _divide(parts: dict[str, list[Item]], unit: Unit, multilabel: bool, files: tuple[Path, ...]) -> LabelledData:
+    starts: dict[str, Rows] = {}
+    pool: list[Item] = []
+    for part in _PARTS:
+        starts[part] = np.arange(len(pool), len(pool) + len(parts.get(part, ())))
+        pool += parts.get(part, [])
+    train, dev = starts["train"], starts["dev"]
+    if len(train) < 2 * FOLDS:
+        raise DatasetError.expected(f"at least {2 * FOLDS} training items", len(train), path=next(iter(files), None))
+    if not len(dev):
+        fifth = fifths([labels if unit == "text" else "" for _, labels in parts["train"]])
+        train, dev = train[fifth != 0], train[fifth == 0]
+    items, labels = zip(*pool, strict=True)
+    data = LabelledData(unit, items, labels, train, dev, starts["test"], multilabel, files)
+    if len(data.names) < 2:
+        raise DatasetError.expected("two labels or more", len(data.names), path=next(iter(files), None))
+    return data
+
+
+def _as_labels(labels: Any) -> tuple[str, ...]:
+    if isinstance(labels, str):
+        return (labels,)
+    if isinstance(labels, Sequence) and all(isinstance(label, str) for label in labels):
+        return tuple(labels)
+    raise UsageError.expected("a label, or a list of labels", repr(labels)[:60], where="on")
+
+
+def _read_texts(path: Path, several: bool, text_field: str, label_field: str | None) -> Iterator[Item]:
+    for line, label, text in _read_rows(path, text_field, label_field):
+        labels = tuple(part.strip() for part in label.split(",")) if several else (label,)
+        if not all(labels):
+            raise DatasetError.expected("labels joined by commas", repr(label[:40]), path=path, line=line)
+        yield text, labels
+
+
+def _read_rows(path: Path, text_field: str, label_field: str | None) -> Iterator[tuple[int, str, str]]:
+    """(line, label, text): a table with a header, or a label, a space and a text per line."""
+    suffix = inner_suffix(path)
+    if suffix in (".csv", ".tsv"):
+        records = read_records(path, DatasetError, "," if suffix == ".csv" else "\t")
+        first, header = next(records, (1, []))
+        wanted = (label_field,) if label_field else _LABELS
+        column = next((name for name in wanted if name in header), None)
+        if text_field in header and column is not None:
+            yield from _read_columns(path, records, header, (text_field, column))
+            return
+        if suffix == ".csv" or label_field:
+            what = f"a header with {text_field!r} and {' or '.join(map(repr, wanted))}"
+            cure = "name others with --text-field and --label-field"
+            raise DatasetError.expected(what, repr(",".join(header))[:80], path=path, line=first, cure=cure)
+    yield from read_numbered(path)
+
+
+def _read_columns(
+    path: Path, records: Iterator[tuple[int, list[str]]], header: list[str], names: tuple[str, str]
+) -> Iterator[tuple[int, str, str]]:
+    text, label = (header.index(name) for name in names)
+    for line, fields in records:
+        if len(fields) != len(header):
+            raise DatasetError.expected(f"{len(header)} fields", len(fields), path=path, line=line)
+        if not fields[label]:
+            raise DatasetError.expected("a label", "an empty field", where=names[1], path=path, line=line)
+        yield line, fields[label], fields[text]
+
+
+def _read_pairs(path: Path) -> Iterator[Item]:
+    return (((pair.first, pair.second), (pair.label,)) for pair in read_pairs(path))

@@ -1,0 +1,170 @@
+"""Training options of heads: `--with NAME[:key=value,...]`. Each has a zero, which gives the bytes of the plain head.
+
+teacher        learn from the labels that a model gives, also to texts without labels (Adhikari et al. 2020)
+adversarial    learn from perturbed word vectors: ADV, SMART, and both, ALICE (Pereira et al. 2020)
+auxiliary      a tagger also learns where entities are, without their types (Liu, Winata & Fung 2020)
+experts        a tagger mixes one expert per type of entity, by a gate that learns the types (the same)
+concat, residual, tying, masking    keep the states of `attention` near their words (Tutek & Šnajder 2020)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from stillvec.registry import Registry, check_least
+
+TEXT_HEADS = ("linear", "cnn", "attention")
+
+
+@dataclass(frozen=True)
+class TrainingOption:
+    heads: ClassVar[tuple[str, ...]] = ()  # that it can be used with
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it changes the training."""
+        return True
+
+
+@dataclass(frozen=True)
+class TeacherOption(TrainingOption):
+    """Add `weight` KL between the labels of a teacher and those of the head to the loss."""
+
+    heads: ClassVar[tuple[str, ...]] = TEXT_HEADS
+    model: str  # a folder of a tuned model (with a classifier), or any teacher: then a linear probe on it
+    weight: float | None = None  # of the divergence; None: 4, or 1 with several labels per text
+    direction: Literal["teacher", "student"] = "teacher"  # KL(teacher ‖ head), or KL(head ‖ teacher) as in the paper
+    augment: int = 0  # changed copies of each training text, labelled by the teacher only
+    texts: str | None = None  # a file of unlabelled texts, one per line, labelled by the teacher only
+    max_texts: int = 20000  # of these
+    hard: bool = False  # the teacher's best label instead of its probabilities
+
+    def __post_init__(self) -> None:
+        check_least(self, weight=0, augment=0, max_texts=1)
+
+    @property
+    def is_active(self) -> bool:
+        return self.weight != 0
+
+    def choose_weight(self, *, several: bool) -> float:
+        return (1.0 if several else 4.0) if self.weight is None else self.weight
+
+
+@dataclass(frozen=True)
+class Adversarial(TrainingOption):
+    """Add the loss on word vectors that are perturbed by at most `epsilon`, in units of their root mean square."""
+
+    heads: ClassVar[tuple[str, ...]] = TEXT_HEADS
+    epsilon: float = 0.1  # largest change of a number
+    alpha: float = 1.0  # weight of the divergence between perturbed and clean scores (SMART)
+    label: float = 1.0  # weight of the loss of the labels on perturbed vectors (ADV)
+    clean: float = 1.0  # weight of the loss on clean vectors; 0 in the paper's formula
+
+    def __post_init__(self) -> None:
+        check_least(self, epsilon=0, alpha=0, label=0, clean=0)
+
+    @property
+    def is_active(self) -> bool:
+        return self.epsilon > 0 and (self.alpha > 0 or self.label > 0)
+
+
+@dataclass(frozen=True)
+class Tying(TrainingOption):
+    """Add `weight` times the mean squared distance of a state from its word."""
+
+    heads: ClassVar[tuple[str, ...]] = ("attention",)
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_least(self, weight=0)
+
+    @property
+    def is_active(self) -> bool:
+        return self.weight > 0
+
+
+@dataclass(frozen=True)
+class Masking(TrainingOption):
+    """Add `weight` times the loss of predicting masked words from their states, among the words of the batch."""
+
+    heads: ClassVar[tuple[str, ...]] = ("attention",)
+    weight: float = 1.0
+    share: float = 0.15  # of words that are masked
+
+    def __post_init__(self) -> None:
+        check_least(self, weight=0, share=0)
+
+    @property
+    def is_active(self) -> bool:
+        return self.weight > 0 and self.share > 0
+
+
+@dataclass(frozen=True)
+class ConcatOption(TrainingOption):
+    """A state is [state; word]."""
+
+    heads: ClassVar[tuple[str, ...]] = ("attention",)
+    on: bool = True
+
+    @property
+    def is_active(self) -> bool:
+        return self.on
+
+
+@dataclass(frozen=True)
+class Residual(TrainingOption):
+    """A state is state + word."""
+
+    heads: ClassVar[tuple[str, ...]] = ("attention",)
+    on: bool = True
+
+    @property
+    def is_active(self) -> bool:
+        return self.on
+
+
+@dataclass(frozen=True)
+class Auxiliary(TrainingOption):
+    """Add `weight` times the loss of a second field, whose tags are those of entities without their types."""
+
+    heads: ClassVar[tuple[str, ...]] = ("tagger",)
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_least(self, weight=0)
+
+    @property
+    def is_active(self) -> bool:
+        return self.weight > 0
+
+
+@dataclass(frozen=True)
+class Experts(TrainingOption):
+    """One expert per type and one for O, mixed by a gate that is trained with `weight` to know the type."""
+
+    heads: ClassVar[tuple[str, ...]] = ("tagger",)
+    size: int = 200  # of the features of an expert; 0: none
+    weight: float = 1.0  # of the loss of the gate
+
+    def __post_init__(self) -> None:
+        check_least(self, size=0, weight=0)
+
+    @property
+    def is_active(self) -> bool:
+        return self.size > 0
+
+
+OPTIONS: Registry[type[TrainingOption]] = Registry(
+    "training option",
+    {
+        "teacher": "stillvec.heads.training_options:TeacherOption",
+        "adversarial": "stillvec.heads.training_options:Adversarial",
+        "auxiliary": "stillvec.heads.training_options:Auxiliary",
+        "experts": "stillvec.heads.training_options:Experts",
+        "tying": "stillvec.heads.training_options:Tying",
+        "masking": "stillvec.heads.training_options:Masking",
+        "concat": "stillvec.heads.training_options:ConcatOption",
+        "residual": "stillvec.heads.training_options:Residual",
+    },
+)

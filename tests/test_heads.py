@@ -1,0 +1,333 @@
+"""Heads: what they learn, that NumPy predicts what torch trained, their folder, and options at zero."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import stillvec
+from stillvec.cli import main
+from stillvec.errors import DatasetError, FormatError, TrainingError, UsageError
+from stillvec.heads import HEADS
+from stillvec.heads.crf import best_paths
+from stillvec.heads.fitted_head import Head
+from stillvec.heads.head_folder import load_head, verify_head
+from stillvec.heads.labelled_data import read_data
+from stillvec.heads.numpy_layers import find_best_paths, run_both_ways
+from stillvec.heads.training_options import OPTIONS
+from stillvec.vectors import WordVectors
+from stillvec.verbs.fitting import fit
+
+COLD, WARM = ("ice", "snow", "frost", "hail"), ("fire", "heat", "sun", "steam")
+PLAIN = ("the", "a", "was", "seen", "here", "again")
+QUICK = {
+    "linear": "linear",
+    "cnn": "cnn:epochs=20,rate=0.01",
+    "attention": "attention:epochs=20,rate=0.02",
+    "knn": "knn:k=3",
+}
+
+
+@pytest.fixture(scope="module")
+def vectors() -> WordVectors:
+    words = (*COLD, *WARM, *PLAIN)
+    matrix = np.random.default_rng(0).standard_normal((len(words), 8)).astype(np.float32) * 0.4
+    matrix[: len(COLD), 0] += 3
+    matrix[len(COLD) : len(COLD) + len(WARM), 0] -= 3
+    return WordVectors(words, matrix)
+
+
+def sentences(n: int = 120, seed: int = 1) -> list[tuple[str, str]]:
+    random = np.random.default_rng(seed)
+    pairs = []
+    for number in range(n):
+        label, words = ("cold", COLD) if number % 2 else ("warm", WARM)
+        drawn = [*random.choice(PLAIN, 3), *random.choice(words, 1), *random.choice(PLAIN, int(random.integers(0, 4)))]
+        pairs.append((" ".join(drawn), label))
+    return pairs
+
+
+def tagged(n: int = 160) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
+    tags = dict.fromkeys(COLD, "B-COLD") | dict.fromkeys(WARM, "B-WARM")
+    words = [tuple(text.split()) for text, _ in sentences(n)]
+    return [(sentence, tuple(tags.get(word, "O") for word in sentence)) for sentence in words]
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_a_head_learns_and_its_folder_predicts_the_same(name: str, vectors: WordVectors, tmp_path: Path) -> None:
+    head = fit(vectors, sentences(), QUICK[name], out=tmp_path / "head")
+    texts, gold = zip(*sentences(40, seed=2), strict=True)
+    assert np.mean([ours == theirs for ours, theirs in zip(head.predict(texts), gold, strict=True)]) > 0.9
+    loaded = stillvec.load_head(tmp_path / "head")
+    np.testing.assert_array_equal(loaded.predict_proba(texts), head.predict_proba(texts))
+    np.testing.assert_allclose(head.predict_proba(texts).sum(axis=1), 1, atol=1e-5)
+    assert loaded.labels == ("cold", "warm")
+    assert verify_head(tmp_path / "head")
+    assert len(head.predict(["", "unknown words only"])) == 2
+
+
+@pytest.mark.parametrize("name", ["linear:tuned=true", "linear:hidden=5", "cnn", "attention", "attention:form=dot"])
+@pytest.mark.parametrize("options", [(), ("concat", "residual")])
+def test_numpy_predicts_what_torch_trained(
+    name: str, options: tuple[str, ...], vectors: WordVectors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from stillvec.heads import head_training
+
+    if options and not name.startswith("attention"):
+        pytest.skip("options of attention")
+    groups: list[Any] = []
+    measure = head_training._measure_labels
+    monkeypatch.setattr(
+        head_training, "_measure_labels", lambda group, lesson: groups.append(group) or measure(group, lesson)
+    )
+    spec = f"{name}{',' if ':' in name else ':'}epochs=2"
+    head = fit(vectors, sentences(), spec, options, packing="none")
+    (group,) = groups
+    data = read_data(sentences(), "text")
+    rows = np.arange(len(data.items))
+    expected = group.predict_scores(rows)[0]
+    tolerance = 5e-3 if "tuned" in name else 1e-4  # trained vectors are stored in 16 bits
+    np.testing.assert_allclose(head.score([*data.items]), expected, atol=tolerance)
+
+
+@pytest.mark.parametrize("options", [(), ("experts:size=6",), ("auxiliary",), ("experts:size=6", "auxiliary")])
+def test_a_tagger_learns_and_numpy_tags_as_torch(
+    options: tuple[str, ...], vectors: WordVectors, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from stillvec.heads import networks
+
+    groups: list[Any] = []
+    monkeypatch.setattr(networks, "_UNITS", 16)
+    build = networks.TaggerNetworks.__init__
+    monkeypatch.setattr(
+        networks.TaggerNetworks, "__init__", lambda self, *a, **k: (groups.append(self), build(self, *a, **k))[1]
+    )
+    head = fit(vectors, tagged(), "tagger:epochs=12,rate=0.03,patience=20", options, out=tmp_path / "t", packing="none")
+    said = head.predict([words for words, _ in tagged()])
+    expected = groups[0].predict_words(np.arange(160))[0]
+    assert [head.labels[number] for number in expected] == [tag for tags in said for tag in tags]
+    right = [
+        ours == theirs
+        for tags, (_, gold) in zip(said, tagged(), strict=True)
+        for ours, theirs in zip(tags, gold, strict=True)
+    ]
+    assert np.mean(right) > 0.95
+    assert stillvec.load_head(tmp_path / "t").predict(["a was here snow again"]) == [["O", "O", "O", "B-COLD", "O"]]
+    if "experts:size=6" in options:
+        (why,) = head.explain(["the snow"])
+        assert [name for name, _ in why.experts] == ["COLD", "O", "WARM"]
+        assert dict(why.experts)["COLD"][1] > 0.5
+        np.testing.assert_allclose(np.sum([weights for _, weights in why.experts], axis=0), 1, atol=1e-5)
+
+
+ZEROS = {
+    "teacher": ("cnn", "teacher:model=none,weight=0"),
+    "adversarial": ("cnn", "adversarial:epsilon=0"),
+    "tying": ("attention", "tying:weight=0"),
+    "masking": ("attention", "masking:weight=0"),
+    "concat": ("attention", "concat:on=false"),
+    "residual": ("attention", "residual:on=false"),
+    "auxiliary": ("tagger", "auxiliary:weight=0"),
+    "experts": ("tagger", "experts:size=0"),
+}
+
+
+@pytest.mark.parametrize("option", [*OPTIONS])
+def test_an_option_at_zero_gives_the_bytes_of_the_plain_head(option: str, vectors: WordVectors) -> None:
+    head, spec = ZEROS[option]
+    data = tagged(20) if head == "tagger" else sentences(40)
+    plain, zero = (fit(vectors, data, f"{head}:epochs=1", options) for options in ((), (spec,)))
+    assert all(plain.arrays[name].tobytes() == array.tobytes() for name, array in zero.arrays.items())
+    with pytest.raises(UsageError, match="is for"):
+        fit(vectors, data, "knn", (spec,))
+
+
+@pytest.mark.parametrize("option", ["adversarial", "tying", "masking", "concat", "residual"])
+def test_an_option_changes_what_is_learnt(option: str, vectors: WordVectors) -> None:
+    plain, other = (fit(vectors, sentences(40), "attention:epochs=1", options) for options in ((), (option,)))
+    assert not np.array_equal(plain.arrays["recur"], other.arrays["recur"])
+
+
+def test_several_labels_of_a_text(vectors: WordVectors, tmp_path: Path) -> None:
+    random = np.random.default_rng(3)
+    lines = []
+    for _ in range(80):
+        chosen = [random.random() < 0.5, random.random() < 0.5]
+        labels = [name for name, has in zip(("cold", "warm"), chosen, strict=True) if has] or ["none"]
+        words = [str(random.choice(side)) for side, has in zip((COLD, WARM), chosen, strict=True) if has]
+        lines.append(f"{','.join(labels)} the {' '.join(words)} here")
+    (tmp_path / "multilabel").mkdir()
+    (tmp_path / "multilabel" / "x.txt").write_text("\n".join(lines) + "\n")
+    for head in ("linear", "cnn:epochs=12,rate=0.02"):
+        fitted = fit(vectors, tmp_path / "multilabel" / "x.txt", head)
+        assert fitted.multilabel
+        assert fitted.predict(["the ice fire here", "the hail here"]) == [("cold", "warm"), ("cold",)]
+
+
+def test_linear_is_the_regression_that_evaluate_fits(vectors: WordVectors) -> None:
+    from stillvec.heads.linear_probe import PENALTIES, Scaling, logistic
+
+    data = read_data(sentences(), "text")
+    head = fit(vectors, sentences(), "linear", packing="none")
+    x, y = vectors.encode([*data.items]), data.targets().argmax(axis=1)
+    scaling = Scaling.of(x)
+    fitted = [logistic(scaling(x), np.eye(2)[y], penalty) for penalty in PENALTIES]
+    scores = [scaling(x) @ weights[:-1] + weights[-1] for weights in fitted]
+    assert sum(np.allclose(head.score([*data.items]), each, atol=0.02) for each in scores) == 1
+
+
+def test_explanations_of_linear_and_cnn_sum_to_the_score(vectors: WordVectors) -> None:
+    texts = ["the ice was here", "a fire again seen here"]
+    for name in ("linear", "cnn:epochs=2"):
+        head = fit(vectors, sentences(), name)
+        scores = head.score(texts)
+        for row, why in zip(scores, head.explain(texts), strict=True):
+            place = head.labels.index(why.label)
+            assert sum(why.weights) + head.arrays["bias"][place] == pytest.approx(float(row[place]), abs=1e-4)
+        assert why.words[1] == "fire"
+    near = fit(vectors, sentences(), "knn").explain(["the ice was here"])[0]
+    assert near.label == "cold"
+    assert near.examples[0][2] <= 1 + 1e-3
+
+
+def test_a_csv_of_the_user_and_its_errors(vectors: WordVectors, tmp_path: Path) -> None:
+    rows = [f'"{text}",{label}' for text, label in sentences(40)]
+    file = tmp_path / "my.csv"
+    file.write_text("text,label\n" + "\n".join(rows) + "\n")
+    assert fit(vectors, file).predict(["snow"]) == ["cold"]
+    file.write_text("body,kind\n" + "\n".join(rows) + "\n")
+    assert fit(vectors, file, text_field="body", label_field="kind").labels == ("cold", "warm")
+    with pytest.raises(DatasetError) as caught:
+        fit(vectors, file)
+    assert (caught.value.path, caught.value.line) == (str(file), 1)
+    file.write_text("text,label\n" + "\n".join([*rows[:3], "a,b,c"]) + "\n")
+    with pytest.raises(DatasetError) as caught:
+        fit(vectors, file)
+    assert caught.value.line == 5
+    with pytest.raises(DatasetError):
+        fit(vectors, tmp_path / "none")
+    with pytest.raises(DatasetError):
+        fit(vectors, [("ice", "cold")] * 20)
+
+
+def test_the_parts_of_a_dataset_are_found_and_the_test_part_is_never_learnt(
+    vectors: WordVectors, tmp_path: Path
+) -> None:
+    (tmp_path / "d.train.txt").write_text("".join(f"{label} {text}\n" for text, label in sentences(40)))
+    (tmp_path / "d.test.txt").write_text(
+        "".join(f"{label} {text}\n" for text, label in sentences(10, seed=4)) + "odd ice\n"
+    )
+    head = fit(vectors, tmp_path / "d")
+    assert head.labels == ("cold", "warm")
+    assert head.manifest["data"]["test"] == 11
+    assert 0.7 < head.manifest["scores"]["test"]["accuracy"] < 1
+
+
+def test_training_continues_from_a_checkpoint_with_the_same_bytes(
+    vectors: WordVectors, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from stillvec.training import checkpoint
+
+    monkeypatch.setattr(checkpoint, "_EVERY", 0.0)
+    whole = fit(vectors, sentences(40), "cnn:epochs=4,patience=9")
+    write, out = checkpoint.Checkpoint.write, tmp_path / "head"
+
+    def interrupt(self: Any, model: Any, done: int) -> None:
+        write(self, model, done)
+        if done == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(checkpoint.Checkpoint, "write", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        fit(vectors, sentences(40), "cnn:epochs=4,patience=9", out=out)
+    assert not out.exists()
+    monkeypatch.setattr(checkpoint.Checkpoint, "write", write)
+    again = fit(vectors, sentences(40), "cnn:epochs=4,patience=9", out=out, resume=True)
+    assert all(whole.arrays[name].tobytes() == array.tobytes() for name, array in again.arrays.items())
+    assert {path.name for path in tmp_path.iterdir()} == {"head"}
+
+
+def test_a_training_that_diverges_says_so(vectors: WordVectors) -> None:
+    with pytest.raises(TrainingError) as caught:
+        fit(vectors, sentences(40), "cnn:rate=1e30")
+    assert caught.value.code == "diverged"
+
+
+def test_a_finished_head_is_not_made_again_and_another_not_replaced(vectors: WordVectors, tmp_path: Path) -> None:
+    out = tmp_path / "head"
+    fit(vectors, sentences(40), "knn", out=out)
+    before = (out / "manifest.json").stat().st_mtime_ns
+    with pytest.warns(stillvec.errors.AlreadyFinished):
+        fit(vectors, sentences(40), "knn", out=out)
+    assert (out / "manifest.json").stat().st_mtime_ns == before
+    with pytest.raises(UsageError) as caught:
+        fit(vectors, sentences(40), "linear", out=out)
+    assert caught.value.code == "exists"
+    assert fit(vectors, sentences(40), "linear", out=out, force=True).name == "linear"
+
+
+def test_a_damaged_head_is_one_error(vectors: WordVectors, tmp_path: Path) -> None:
+    out = tmp_path / "head"
+    fit(vectors, sentences(40), "knn", out=out)
+    with pytest.raises(FormatError) as caught:
+        stillvec.load(out)
+    assert caught.value.code == "head"
+    with pytest.raises(FormatError):
+        load_head(out / "vectors")
+    manifest = json.loads((out / "manifest.json").read_text())
+    for change in ({"head_format": 9}, {"head": "linear", "settings": {}}, {"labels": 3}, {"settings": {"k": "x"}}):
+        (out / "manifest.json").write_text(json.dumps(manifest | change))
+        with pytest.raises(FormatError):
+            load_head(out)
+
+
+def test_the_command_line(vectors: WordVectors, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    stillvec.save(vectors, tmp_path / "v")
+    (tmp_path / "d.txt").write_text("".join(f"{label} {text}\n" for text, label in sentences(40)))
+    out = str(tmp_path / "head")
+    assert main(["fit", str(tmp_path / "v"), "--on", str(tmp_path / "d.txt"), "--out", out, "--quiet"]) == 0
+    assert "accuracy" in capsys.readouterr().out
+    assert main(["predict", out, "the snow", "a fire", "--json"]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["label"] for line in lines] == ["cold", "warm"]
+    assert lines[0]["probabilities"]["cold"] > 0.5
+    (tmp_path / "t.txt").write_text("the snow\nheat\n")
+    assert main(["predict", out, str(tmp_path / "t.txt"), "--explain"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("cold\t")
+    assert "snow +" in shown
+    assert main(["predict", out, "missing.txt"]) == 2
+    assert main(["fit", str(tmp_path / "v"), "--on", str(tmp_path / "d.txt"), "--out", out, "--head", "cmn"]) == 2
+    assert "cnn" in capsys.readouterr().err
+
+
+def test_viterbi_and_the_lstm_in_numpy_are_those_of_torch() -> None:
+    random = torch.Generator().manual_seed(0)
+    scores, lengths = torch.randn(1, 5, 7, 4, generator=random), torch.tensor([7, 1, 4, 3, 0])
+    field = [torch.randn(1, *shape, generator=random) for shape in ((4,), (4, 4), (4,))]
+    inside = torch.arange(7) < lengths[:, None]
+    expected = best_paths(scores, inside[None], (field[0], field[1], field[2]))[0].numpy()
+    ours = find_best_paths(scores[0].numpy(), lengths.numpy(), *(part[0].numpy() for part in field))
+    np.testing.assert_array_equal(ours, expected)
+    from stillvec.heads.networks import lstm_shapes, run_lstm
+
+    parts = [torch.randn(1, *shape, generator=random) * 0.3 for shape, _ in lstm_shapes(6, 5)]
+    inputs = torch.randn(1, 5, 7, 6, generator=random)
+    states = run_lstm(inputs, inside[None], *parts)[0].numpy() * inside.numpy()[..., None]
+    arrays = {name: part[0].numpy() for name, part in zip(("enter", "recur", "biases"), parts, strict=True)}
+    np.testing.assert_allclose(run_both_ways(inputs[0].numpy(), lengths.numpy(), arrays), states, atol=1e-5)
+
+
+def test_every_head_has_settings_that_its_manifest_restores() -> None:
+    for name in HEADS:
+        kind = HEADS[name]()
+        assert dataclasses.asdict(
+            stillvec.registry.settings_from(HEADS[name], dataclasses.asdict(kind))
+        ) == dataclasses.asdict(kind)
+        assert Head.__doc__

@@ -25,7 +25,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[stillve
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
     monkeypatch.setitem(PACKAGED_VECTORS, "klingon", "stillvec_klingon")
     monkeypatch.chdir(tmp_path)
-    yield vectors
+    return vectors
 
 
 def test_packaged_vectors_are_loaded_by_their_name(package: stillvec.WordVectors) -> None:

@@ -29,6 +29,7 @@ from stillvec.teachers import load_teacher
 SMALL: dict[str, str] = {  # small forms of steps
     "pretrain": "pretrain:text={folder}/text.txt,epochs=0.5,length=16,batch=8,rate=1e-3",
     "prune": "prune:sparsity=0.5",
+    "tune": "tune:on={folder}/classification/x.txt,epochs=1,length=16,batch=8,rate=1e-3",
 }
 TEXTS = ["the house stands by the sea", "the dog sleeps in the sun", "he reads a good book about old houses"]
 
@@ -51,6 +52,9 @@ def teacher(tmp_path: Path) -> Path:
 @pytest.fixture(params=[*ADAPTATIONS])
 def step(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     write_text(tmp_path / "text.txt")
+    (tmp_path / "classification").mkdir()
+    lines = [f"{number % 2} {text}" for number, text in enumerate(TEXTS * 6)]
+    (tmp_path / "classification/x.txt").write_text("\n".join(lines), "utf-8")
     return create(ADAPTATIONS, SMALL[request.param].format(folder=tmp_path))
 
 

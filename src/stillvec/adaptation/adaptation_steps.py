@@ -35,6 +35,7 @@ ADAPTATIONS: Registry[type[AdaptationStep]] = Registry(
     {
         "pretrain": "stillvec.adaptation.pretraining:Pretraining",
         "prune": "stillvec.adaptation.weight_pruning:WeightPruning",
+        "tune": "stillvec.adaptation.tuning:Tuning",
     },
 )
 

@@ -92,19 +92,16 @@ class ModelTrainer:
         self.scores = torch.full(
             (1 + math.ceil(settings.epochs),), math.nan, dtype=torch.float64
         )  # on development items
-        base = getattr(model, "base_model", model)
-        prefix = next((label for label, module in model.named_modules() if module is base), "")
+        self._outer, inner = next((label, part) for label, part in model.named_modules() if hasattr(part, "base_model"))
+        base: Any = inner.base_model
+        prefix = next(label for label, part in model.named_modules() if part is base)
         self.matrices = {f"{prefix}.{name}" if prefix else name for name in name_matrices(base)} & {*self.parameters}
-        self.masks = {name: self.parameters[name] != 0 for name in self._match(kept, prefix)}
-
-    def _match(self, kept: Sequence[str], prefix: str) -> list[str]:
-        """The parameters that tensors of a folder are, with the prefix of the base model or without."""
-        names = {*kept} | {f"{prefix}.{name}" for name in kept}
-        return [name for name in self.parameters if name in names]
+        names = {f"{before}.{name}" for name in kept for before in (prefix, self._outer)} | {*kept}
+        self.masks = {name: self.parameters[name] != 0 for name in self.parameters if name in names}
 
     def name_pruned(self) -> set[str]:
         """The tensors whose zeros stay zero, as they are called in a folder."""
-        return {*self.masks}
+        return {name.removeprefix(f"{self._outer}.") for name in self.masks}
 
     def tensors(self) -> dict[str, Tensor]:
         """Everything that training changes, for checkpoints."""

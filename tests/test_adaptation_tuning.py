@@ -103,11 +103,11 @@ def test_other_families_are_tuned(family: str, data: Path, tmp_path: Path) -> No
 
 
 def test_a_second_task_is_learnt_too(teacher: Path, data: Path, tmp_path: Path) -> None:
-    facts = tune(teacher, tmp_path / "out", f"on={data}/pairs/b.tsv,auxiliary={data}/roles/d.jsonl")
+    facts = tune(teacher, tmp_path / "out", f"on={data}/classification/a,auxiliary={data}/roles/d.jsonl")
     assert facts["dev"] > 0.8
     assert facts["auxiliary"] > 0.6
     assert not [name for name in load_file(tmp_path / "out/model.safetensors") if "second" in name]
-    alone = tune(teacher, tmp_path / "alone", f"on={data}/pairs/b.tsv")
+    alone = tune(teacher, tmp_path / "alone", f"on={data}/classification/a")
     assert facts["steps"] > alone["steps"]
 
 

@@ -25,18 +25,16 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from stillvec.errors import DatasetError, UsageError
-from stillvec.evaluation.pairs import read_pairs
-from stillvec.files.path_names import files_in
-from stillvec.heads.dataset_files import read_labelled
+from stillvec.heads.dataset_files import read_labelled, read_pairs
+from stillvec.heads.labelled_data import Unit, locate_parts, read_data
 from stillvec.heads.span_questions import read_marked
-from stillvec.heads.splits import FOLDS, fifths, find_parts, part_of
+from stillvec.heads.splits import fifths
 from stillvec.heads.treebank import are_spans, count_spans, read_tagged
 
 Kind = Literal["classification", "multilabel", "pairs", "tagging", "roles"]
 KINDS: tuple[Kind, ...] = ("classification", "multilabel", "pairs", "tagging", "roles")
 _WORDS = ("tagging", "roles")  # kinds that label words
-_PARTS = ("train", "dev", "test")
-_SUFFIXES = (".txt", ".tsv", ".conllu", ".conll", ".jsonl")
+UNITS: dict[Kind, Unit] = {"classification": "text", "multilabel": "text", "pairs": "pair", "tagging": "tokens"}
 IGNORED = -100
 
 
@@ -111,26 +109,27 @@ class TokenBatch(NamedTuple):
 
 def read_dataset(source: str, task: str) -> TuningData:
     """The items of a dataset; `task` is a kind, or "auto" for the name of its folder."""
-    files = _find_files(Path(source))
+    files = locate_parts(Path(source))
     kind = _choose_kind(files["train"], task)
-    parts = {part: [*READERS[kind](file)] for part, file in files.items()}
-    train, dev = parts["train"], parts.get("dev", [])
-    if len(train) < 2 * FOLDS:
-        raise DatasetError.expected(f"at least {2 * FOLDS} training items", len(train), path=files["train"])
-    if not dev:
-        fold = fifths([item.labels if kind in ("classification", "pairs") else "" for item in train])
-        train, dev = (
-            [item for item, part in zip(train, fold, strict=True) if (part == 0) == of_dev] for of_dev in (0, 1)
-        )
-    data = TuningData(kind, train, dev, parts.get("test", []))
-    if len(data.names) < 2:
-        raise DatasetError.expected("two labels or more", len(data.names), path=files["train"])
-    return data
+    if kind == "roles":
+        train, dev, test = ([*_read_roles(files[part])] if part in files else [] for part in ("train", "dev", "test"))
+        if not dev:
+            fold = fifths([""] * len(train)).tolist()
+            train, dev = (
+                [item for item, part in zip(train, fold, strict=True) if bool(part) == of] for of in (True, False)
+            )
+        return TuningData(kind, train, dev, test)
+    data = read_data(source, UNITS[kind], multilabel=kind == "multilabel")
+    pool = [
+        Item((item,) if isinstance(item, str) else tuple(item), tuple(labels))
+        for item, labels in zip(data.items, data.labels, strict=True)
+    ]
+    return TuningData(kind, *([pool[row] for row in rows.tolist()] for rows in (data.train, data.dev, data.test)))
 
 
 def list_parts(source: str) -> list[Path]:
     """The files of a dataset."""
-    return [*_find_files(Path(source)).values()]
+    return [*locate_parts(Path(source)).values()]
 
 
 def encode_items(tokenizer: Any, items: Sequence[Item], kind: Kind, length: int) -> TokenBatch:
@@ -163,21 +162,6 @@ def _find_first(spans: NDArray[np.int64], begins: NDArray[np.int64], ends: NDArr
     inside = place < len(filled)
     first = filled[np.minimum(place, len(filled) - 1)] if len(filled) else np.zeros(len(begins), np.int64)
     return np.where(inside & (spans[first, 0] < ends), first, -1)
-
-
-def _find_files(path: Path) -> dict[str, Path]:
-    if not path.exists():
-        files = [file for file in files_in(path.parent, _SUFFIXES) if part_of(file)[1]]
-        named = [file for file in files if part_of(file)[0].rstrip(".") == path.name.lower()]
-        if not named:
-            raise DatasetError.not_found(path, "a dataset: a file, or NAME of NAME.train.txt")
-        path = named[0]
-    if path.is_dir():
-        raise DatasetError.expected("a file, or the name of a dataset", "a folder", path=path)
-    parts = {part: file for part, file in find_parts(path).items() if part in _PARTS} or {"train": path}
-    if "train" not in parts:
-        raise DatasetError.expected("a train file of the same name", path.name, path=path)
-    return parts
 
 
 def _choose_kind(file: Path, task: str) -> Kind:

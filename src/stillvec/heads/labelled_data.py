@@ -28,7 +28,7 @@ from stillvec.numerics.array_types import Floats, Rows
 
 Unit = Literal["text", "tokens", "pair"]
 Item = tuple[Any, tuple[str, ...]]  # what is read, and its label, labels, or the tags of its words
-_SUFFIXES = (".txt", ".tsv", ".csv", ".conllu", ".conll")
+_SUFFIXES = (".txt", ".tsv", ".csv", ".conllu", ".conll", ".jsonl")
 _LABELS = ("label", "labels", "category", "class")
 _PARTS = ("train", "dev", "test")
 

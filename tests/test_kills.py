@@ -45,13 +45,22 @@ COMMANDS = {
     "convert-folder": "convert IN/one out --format spacy",
     "index": "index corpus.txt --vectors IN/one --out out --quiet",
     "index-add": "index corpus.txt --add-to IN/index --out out --quiet",
+    "adapt": "adapt MODEL --step prune:sparsity=0.4 --step prune:sparsity=0.6 --quiet --out out",
+    "adapt-trained": "adapt MODEL --step pretrain:text=corpus.txt,max_steps=8,length=16 --device cpu --quiet --out out",
     "run": "run recipe.toml --context-cache cache --quiet",
 }
-SLOW = ("distill-one", "distill-trained", "distill-paragraphs", "convert-folder", "index-add")  # only in the long form
-RESUMED = ("distill", "train", "run")
+SLOW = (
+    "adapt",
+    "distill-one",
+    "distill-trained",
+    "distill-paragraphs",
+    "convert-folder",
+    "index-add",
+)  # only in the long form
+RESUMED = ("distill", "train", "run", "adapt")
 PLACES = {"distill-trained": "out/decontextualized", "train": "out/glove"}
 PLACES |= dict.fromkeys(["distill", "run"], "out/x2static")
-NOT_COMPARED = ("manifest.json", "README.md", "meta.json")  # they contain the time
+NOT_COMPARED = ("manifest.json", "adaptation.json", "README.md", "meta.json")  # they contain the time
 RECIPE = """
 [distill]
 corpus = ["corpus.txt"]
@@ -112,7 +121,7 @@ class Runs:
         (folder / "corpus.txt").write_text("\n".join(lines + ["The farmer reads."] * (state == "changed")), "utf-8")
         (folder / "recipe.toml").write_text(self.fill(RECIPE), "utf-8")
         if state in ("old", "noted"):
-            old = "index" if name.startswith("index") else "two"
+            old = {"index": "index", "adapt": "adapted"}.get(name.partition("-")[0], "two")
             shutil.copytree(self.root / "in" / old, folder / PLACES.get(name, "out"))
         if state == "noted":
             (folder / PLACES.get(name, "out") / "notes.txt").write_text("of the user", "utf-8")
@@ -170,6 +179,8 @@ def runs(model: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]
         assert main([*call.split(), "--seed", str(seed), "--contexts", str(3 + seed), "--out", str(inputs / out)]) == 0
     call = f"index {inputs}/corpus.txt --vectors {inputs}/one --passages 1 --documents files --quiet"
     assert main([*call.split(), "--out", str(inputs / "index")]) == 0
+    call = f"adapt {model} --step prune:sparsity=0.1 --quiet --out {inputs / 'adapted'}"
+    assert main(call.split()) == 0
     yield made
     assert made.server.stdin is not None
     made.server.stdin.close()
@@ -190,7 +201,7 @@ def test_a_killed_command_ends_in_the_same_bytes(name: str, runs: Runs) -> None:
     runs.check(folder, name, "new")
 
 
-@pytest.mark.parametrize("name", ["distill-one", "train", "run"])
+@pytest.mark.parametrize("name", ["distill-one", "train", "adapt-trained", "run"])
 def test_a_corpus_that_changes_during_a_command_is_an_error(name: str, runs: Runs) -> None:
     runs.tree(name)
     folder = runs.prepare(name)

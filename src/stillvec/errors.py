@@ -113,6 +113,12 @@ class InputError(StillvecError):
 class CorpusError(InputError):
     """Text that cannot be read."""
 
+    @classmethod
+    def changed(cls, name: str) -> Self:
+        """A file that something writes to while it is read."""
+        message = f"{name} changed while it was read; start again when nothing writes to it any more."
+        return cls(message, code="changed", path=name)
+
 
 class FormatError(InputError):
     """A file or folder of vectors that cannot be read or written."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Generator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -23,7 +23,7 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
-from stillvec.adaptation.adaptation_steps import AdaptationResources, Facts
+from stillvec.adaptation.adaptation_steps import AdaptationResources, Facts, describe_adaptation
 from stillvec.adaptation.language_models import (
     LoadedModel,
     Objective,
@@ -109,7 +109,7 @@ class Pretraining(TrainedStep):
         frozen = round(RAMP * n_steps) if new else 0
         trainer = ModelTrainer(model, self, rate, n_steps, new=new, kept=list_pruned(source), n_frozen=frozen)
         before = data.measure_loss(model)
-        facts = asdict(self) | {"tokens": int(data.n_tokens), "teacher": digest_model(source)}
+        facts = describe_adaptation(self) | {"tokens": int(data.n_tokens), "teacher": digest_model(source)}
         checkpoint = open_checkpoint(resources.checkpoints, facts, resume=resources.resume)
 
         def compute_loss(step: int, random: np.random.Generator) -> Tensor:

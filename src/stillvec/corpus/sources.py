@@ -93,8 +93,7 @@ class Source:
         state = self._get_state()
         same = state == self._state if state[0] == self._state[0] else state[1] == self._state[1]
         if not same:
-            message = f"{self.name} changed while it was read; start again when nothing writes to it any more."
-            raise CorpusError(message, code="changed", path=self.name)
+            raise CorpusError.changed(self.name)
 
     def _get_state(self) -> tuple[str, int, int, int]:
         try:

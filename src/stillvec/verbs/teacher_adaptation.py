@@ -21,7 +21,7 @@ from stillvec.adaptation.model_folder import (
     read_adaptation,
     write_adaptation,
 )
-from stillvec.errors import TeacherError, UsageError
+from stillvec.errors import CorpusError, TeacherError, UsageError
 from stillvec.files import (
     atomic_folder,
     check_not_input,
@@ -92,7 +92,8 @@ def _adapt(
     def digest_inputs() -> dict[str, str]:
         return {"teacher": digest_model(source)}
 
-    request = Request("adapt", {"steps": [*map(describe_adaptation, given)]}, digest_inputs, layout)
+    described = [*map(describe_adaptation, given)]
+    request = Request("adapt", {"steps": described}, digest_inputs, layout)
     if force or not request.has_settings_of(target):
         check_replaceable(target, layout, force=force)
     check_not_input(target, [source], layout)
@@ -107,6 +108,7 @@ def _adapt(
         work = create_part_folder(Path(os.path.realpath(target)).with_name(f"{target.name}.adapt"))
         try:
             last, facts = drain(_run(given, source, work, resources), listener)
+            _check_unchanged(described, given)
             manifest = _describe(name, source, given, facts, request)
             with atomic_folder(target, make_layout(target, source, last)) as part:
                 for file in list_files(last):
@@ -141,6 +143,15 @@ def _run(
             shutil.rmtree(source)
         source = folder
     return source, facts
+
+
+def _check_unchanged(described: Sequence[Mapping[str, Any]], steps: Sequence[AdaptationStep]) -> None:
+    """Refuse to write a manifest with the digest of another text than the one that was read."""
+    for before, step in zip(described, steps, strict=True):
+        files = describe_adaptation(step).get("files", {})
+        changed = [name for name, value in before.get("files", {}).items() if files.get(name) != value]
+        if changed:
+            raise CorpusError.changed(changed[0])
 
 
 def _name_step(label: str, event: Progress) -> Progress:

@@ -109,7 +109,7 @@ def _adapt(
         try:
             last, facts = drain(_run(given, source, work, resources), listener)
             _check_unchanged(described, given)
-            manifest = _describe(name, source, given, facts, request)
+            manifest = _describe(name, source, described, facts, request)
             with atomic_folder(target, make_layout(target, source, last)) as part:
                 for file in list_files(last):
                     (part / file).parent.mkdir(parents=True, exist_ok=True)
@@ -159,11 +159,11 @@ def _name_step(label: str, event: Progress) -> Progress:
 
 
 def _describe(
-    name: str, source: Path, steps: Sequence[AdaptationStep], facts: Sequence[Mapping[str, Any]], request: Request
+    name: str, source: Path, steps: Sequence[dict[str, Any]], facts: Sequence[Mapping[str, Any]], request: Request
 ) -> dict[str, Any]:
     earlier = read_adaptation(source)
     done = [
-        describe_adaptation(step) | {"facts": made.get("facts", {}), "seconds": made["seconds"]}
+        step | {"facts": made.get("facts", {}), "seconds": made["seconds"]}
         for step, made in zip(steps, facts, strict=True)
     ]
     pruned = next((made["pruned"] for made in reversed(facts) if "pruned" in made), earlier.get("pruned", []))

@@ -1,0 +1,90 @@
+"""Heads that learn from a tuned model (paper 10): labels alone, its labels, its probabilities, and more texts.
+
+    python recipes/distilled_heads.py VECTORS DATASET --teacher TUNED --out results.json
+
+Writes a row per head, way of learning and seed as it goes; prints the means and the differences from labels alone, with
+the interval of a paired bootstrap over test items.
+"""
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+
+import stillvec
+from stillvec.heads.head_kind import micro_f1
+from stillvec.heads.labelled_data import read_data
+
+WAYS = {
+    "labels": None,
+    "teacher's labels": "hard=true",
+    "teacher": "",
+    "teacher, student first": "direction=student",
+    "teacher's labels, more texts": "hard=true,augment=2",
+    "teacher, more texts": "augment=2",
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("vectors")
+    add("dataset")
+    add("--teacher", required=True)
+    add("--out", required=True, type=Path)
+    add("--heads", default="linear,cnn")
+    add("--ways", default=",".join(map(str, range(len(WAYS)))), help="numbers of ways, from 0")
+    add("--seeds", type=int, default=3)
+    add("--device", default="auto")
+    options = parser.parse_args()
+    vectors = stillvec.load(options.vectors)
+    data = read_data(options.dataset, "text")
+    rows, right = [], {}
+    for head in options.heads.split(","):
+        for number in map(int, options.ways.split(",")):
+            way = [*WAYS][number]
+            for seed in range(1 if head == "linear" and "more" not in way else options.seeds):
+                spec = WAYS[way]
+                given = [] if spec is None else [f"teacher:model={options.teacher}{',' * bool(spec)}{spec}"]
+                start = time.perf_counter()
+                fitted = stillvec.fit(vectors, options.dataset, head, given, seed=seed, device=options.device)
+                row = {"head": head, "way": way, "seed": seed, "seconds": round(time.perf_counter() - start, 1)}
+                rows.append(row | fitted.manifest["scores"]["test"])
+                right.setdefault((head, way), []).append(judge(fitted, data))
+                print(json.dumps(rows[-1]), flush=True)
+                options.out.write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
+    for (head, way), of_seeds in right.items():
+        value, low, high = compare(right[head, "labels"], of_seeds, several=data.multilabel)
+        print(f"{head}\t{way}\t{value:+.2f} [{low:+.2f}, {high:+.2f}] from labels alone")
+
+
+def judge(head: stillvec.Head, data) -> np.ndarray:
+    """Of each test item, the number of correct, given and true labels (n, 3)."""
+    place = {name: number for number, name in enumerate(head.labels)}
+    said = np.zeros((len(data.test), len(place)), bool)
+    for row, labels in enumerate(head.predict([data.items[row] for row in data.test])):
+        said[row, [place[label] for label in (labels if data.multilabel else [labels])]] = True
+    gold = data.targets()[data.test] > 0
+    assert 0 <= micro_f1(said, gold) <= 1
+    return np.stack([(said & gold).sum(axis=1), said.sum(axis=1), gold.sum(axis=1)], axis=1)
+
+
+def compare(plain: list[np.ndarray], other: list[np.ndarray], *, several: bool) -> tuple[float, float, float]:
+    """The difference of micro-F1 (accuracy, with one label per text), x 100, over seeds, and its 95% interval."""
+    random = np.random.default_rng(0)
+    sums = [np.mean(each, axis=0) for each in (plain, other)]
+    draws = [np.arange(len(sums[0])), *(random.integers(0, len(sums[0]), len(sums[0])) for _ in range(1000))]
+
+    def measure(counts: np.ndarray) -> float:
+        correct, given, true = counts.sum(axis=0)
+        return 200 * correct / max(given + true, 1) if several else 100 * correct / len(counts)
+
+    values = [measure(sums[1][rows]) - measure(sums[0][rows]) for rows in draws]
+    low, high = np.percentile(values[1:], [2.5, 97.5])
+    return values[0], float(low), float(high)
+
+
+if __name__ == "__main__":
+    main()

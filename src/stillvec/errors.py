@@ -114,7 +114,7 @@ class CorpusError(InputError):
     """Text that cannot be read."""
 
     @classmethod
-    def changed(cls, name: str) -> Self:
+    def from_change(cls, name: str) -> Self:
         """A file that something writes to while it is read."""
         message = f"{name} changed while it was read; start again when nothing writes to it any more."
         return cls(message, code="changed", path=name)

@@ -93,7 +93,7 @@ class Source:
         state = self._get_state()
         same = state == self._state if state[0] == self._state[0] else state[1] == self._state[1]
         if not same:
-            raise CorpusError.changed(self.name)
+            raise CorpusError.from_change(self.name)
 
     def _get_state(self) -> tuple[str, int, int, int]:
         try:

@@ -151,7 +151,7 @@ def _check_unchanged(described: Sequence[Mapping[str, Any]], steps: Sequence[Ada
         files = describe_adaptation(step).get("files", {})
         changed = [name for name, value in before.get("files", {}).items() if files.get(name) != value]
         if changed:
-            raise CorpusError.changed(changed[0])
+            raise CorpusError.from_change(changed[0])
 
 
 def _name_step(label: str, event: Progress) -> Progress:

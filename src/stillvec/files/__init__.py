@@ -16,7 +16,7 @@ from stillvec.files.compression import (
     unreadable,
 )
 from stillvec.files.csv_records import read_records
-from stillvec.files.digests import digest, file_digest
+from stillvec.files.digests import ParallelDigest, digest, file_digest
 from stillvec.files.folder_layout import (
     FolderLayout,
     check_not_input,
@@ -33,6 +33,7 @@ from stillvec.files.user_cache import cache_folder
 
 __all__ = [
     "FolderLayout",
+    "ParallelDigest",
     "atomic_file",
     "atomic_folder",
     "cache_folder",

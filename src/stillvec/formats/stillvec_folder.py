@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import FormatError, UsageError, VocabularyError
-from stillvec.files import FolderLayout, atomic_folder, check_replaceable, file_digest, read_object
+from stillvec.files import FolderLayout, ParallelDigest, atomic_folder, check_replaceable, file_digest, read_object
 from stillvec.formats.format import Format, damage_error, decode_text, read_json, require_files, write_error
 from stillvec.formats.hub_folder import local_path
 from stillvec.formats.matrix_compression import PACKINGS, pack, unpack
@@ -119,16 +119,19 @@ def write_folder(
     if arrays is not None:
         facts["stored"] = packed
     with atomic_folder(folder, LAYOUT) as part:
-        write_tensors(part / _VECTORS, arrays or {"matrix": vectors.matrix})
         lines = zip(words, vectors.vocabulary.counts.tolist(), strict=True)
         (part / _WORDS).write_bytes(b"".join([b"%b\t%d\n" % line for line in lines]))
-        if statistics is not None:
-            write_tensors(part / STATISTICS, statistics)
+        files: dict[str, Mapping[str, NDArray[Any]] | None] = {}
+        files |= {_VECTORS: arrays or {"matrix": vectors.matrix}, STATISTICS: statistics, MODEL: model or None}
         if vectors.subwords is not None:
-            write_tensors(part / _SUBWORDS, {"matrix": vectors.subwords.matrix})
-        if model:
-            write_tensors(part / MODEL, model)
-        facts[_CHECKSUMS] = {file.name: file_digest(file) for file in part.iterdir() if file.name in _FILES}
+            files[_SUBWORDS] = {"matrix": vectors.subwords.matrix}
+        checksums = {_WORDS: file_digest(part / _WORDS)}
+        for name, content in files.items():
+            if content is not None:
+                with ParallelDigest() as digest:
+                    write_tensors(part / name, content, digest)
+                    checksums[name] = digest.hexdigest()
+        facts[_CHECKSUMS] = checksums
         text = json.dumps({**history, **facts}, indent=2, sort_keys=True, ensure_ascii=False, default=_plain)
         text = _SURROGATE.sub(lambda match: f"\\\\x{ord(match[0]) & 0xFF:02x}", text)  # of a name that is not UTF-8
         (part / _MANIFEST).write_bytes(text.encode() + b"\n")

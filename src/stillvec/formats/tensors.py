@@ -6,7 +6,8 @@ The NumPy functions of the package copy every array, and statistics may be large
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import FormatError
+from stillvec.files import ParallelDigest
 from stillvec.formats.format import damage_error, write_error
 
 _TYPES = {
@@ -26,8 +28,8 @@ _BLOCK = 1 << 24  # bytes copied at once
 _KIND = "safetensors"
 
 
-def write_tensors(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write named arrays, the widest numbers first, so that all are aligned."""
+def write_tensors(path: Path, arrays: Mapping[str, NDArray[Any]], digest: ParallelDigest | None = None) -> None:
+    """Write named arrays, the widest numbers first, so that all are aligned; `digest` gets the bytes, too."""
     ordered = sorted(arrays.items(), key=lambda item: (-item[1].dtype.itemsize, item[0]))
     header: dict[str, object] = {}
     end = 0
@@ -40,13 +42,20 @@ def write_tensors(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     with open(path, "wb") as stream:
-        stream.write(len(text).to_bytes(8, "little") + text)
-        for _, array in ordered:
-            rows = array.reshape(1) if array.ndim == 0 else array
-            step = max(1, _BLOCK * len(rows) // max(1, rows.nbytes))
-            for first in range(0, len(rows), step):
-                block = np.ascontiguousarray(rows[first : first + step], rows.dtype.newbyteorder("<"))
-                stream.write(block.data.cast("B") if block.size else b"")
+        for block in chain([len(text).to_bytes(8, "little") + text], *(_blocks(array) for _, array in ordered)):
+            if digest is not None:
+                digest.update(block)
+            stream.write(block)
+
+
+def _blocks(array: NDArray[Any]) -> Iterator[memoryview]:
+    """The bytes of an array, in little-endian order."""
+    rows = array.reshape(1) if array.ndim == 0 else array
+    step = max(1, _BLOCK * len(rows) // max(1, rows.nbytes))
+    for first in range(0, len(rows), step):
+        block = np.ascontiguousarray(rows[first : first + step], rows.dtype.newbyteorder("<"))
+        if block.size:
+            yield block.data.cast("B")
 
 
 def map_tensors(path: Path) -> dict[str, NDArray[Any]]:

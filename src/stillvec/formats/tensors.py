@@ -42,7 +42,8 @@ def write_tensors(path: Path, arrays: Mapping[str, NDArray[Any]], digest: Parall
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     with open(path, "wb") as stream:
-        for block in chain([len(text).to_bytes(8, "little") + text], *(_blocks(array) for _, array in ordered)):
+        head = memoryview(len(text).to_bytes(8, "little") + text)
+        for block in chain([head], *(_blocks(array) for _, array in ordered)):
             if digest is not None:
                 digest.update(block)
             stream.write(block)

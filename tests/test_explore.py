@@ -32,6 +32,7 @@ from stillvec.progress import Progress, drain
 from stillvec.subwords import Ngrams, SubwordTable
 from stillvec.vocabulary.function_words import _read_lists, find_function_words
 
+LOWER = Vocabulary([], lowercase=True)
 EVIL = "<script>alert(1)</script>"
 WORDS = ["the", "ice", "icy", "iceberg", "fire", "fir", "firm", "new york", EVIL, "été", "snow", "heat"]
 
@@ -252,7 +253,7 @@ def test_examples_are_the_first_sentences_with_the_whole_word() -> None:
     assert before.startswith("… and and")
     assert second == ("The ", "ice", ", the ice!")
     assert not seen["ended"]
-    whole = ExampleReader(corpus, seconds=1e9).find("fir", True)
+    whole = ExampleReader(corpus, seconds=1e9).find("fir", LOWER)
     assert (whole.quotes, whole.n_sentences, whole.complete) == ({"fir": []}, len([*corpus.sentences()]), True)
 
 
@@ -262,12 +263,12 @@ def test_examples_of_many_words_are_those_of_each() -> None:
     )
     words = ["ice", "snow", "firm", "fir", "the"]
     reader = ExampleReader(corpus, max_quotes=2, seconds=1e9)
-    *_, seen = reader.find_many(words, True, 2)
-    assert seen.quotes == {word: reader.find(word, True).quotes[word] for word in words}
+    *_, seen = reader.find_many(words, LOWER, 2)
+    assert seen.quotes == {word: reader.find(word, LOWER).quotes[word] for word in words}
     assert (seen.n_sentences, seen.complete) == (len([*corpus.sentences()]), True)
     ticks = itertools.count(step=100)
     many = Corpus.from_texts([f"Number {n} is here." for n in range(9000)])
-    *_, cut = ExampleReader(many, seconds=1.0, clock=lambda: float(next(ticks))).find_many(["ice"], True, 2)
+    *_, cut = ExampleReader(many, seconds=1.0, clock=lambda: float(next(ticks))).find_many(["ice"], LOWER, 2)
     assert (cut.quotes, cut.complete) == ({"ice": []}, False)
     assert 0 < cut.n_sentences < 9000
 
@@ -276,7 +277,7 @@ def test_the_search_for_examples_ends_when_time_is_up() -> None:
     ticks = itertools.count()
     corpus = Corpus.from_texts([f"Number {n} is here." for n in range(3000)])
     reader = ExampleReader(corpus, seconds=1.5, clock=lambda: float(next(ticks)))
-    seen = reader.find("ice", True)
+    seen = reader.find("ice", LOWER)
     assert (seen.quotes, seen.complete) == ({"ice": []}, False)
     assert 0 < seen.n_sentences < 3000
 
@@ -504,7 +505,7 @@ def test_function_words_are_those_of_the_language_of_the_vocabulary() -> None:
 
 def test_markup_is_left_out_of_example_sentences() -> None:
     text = 'An <a href="ice.html">icy</a> lake: [ice](https://x.example/ice) and 1 <2 List<int>.'
-    seen = ExampleReader(Corpus.from_texts([text]), seconds=1e9).find("ice", True)
+    seen = ExampleReader(Corpus.from_texts([text]), seconds=1e9).find("ice", LOWER)
     assert seen.quotes == {"ice": [("An icy lake: ", "ice", " and 1 <2 List<int>.")]}
 
 

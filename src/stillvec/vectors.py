@@ -559,7 +559,7 @@ class WordVectors(GensimNames):
         rows = [self._row(word) for word in check_strings(words, "words", what="words")]
         counts = self.vocabulary.counts[rows].tolist()
         names = [self.words[row] for row in rows]
-        vocabulary = Vocabulary(names, counts, lowercase=self.vocabulary.lowercase)
+        vocabulary = self.vocabulary.like(names, counts)
         contexts = None if self._contexts is None else self._contexts[rows]
         return WordVectors(
             vocabulary, self.matrix[rows], subwords=self.subwords, contexts=contexts, provenance=self.provenance

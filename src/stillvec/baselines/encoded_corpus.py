@@ -67,7 +67,7 @@ class EncodedCorpus:
         if chosen.all():
             return self.vocabulary
         words = [word for word, selected in zip(self.vocabulary, chosen.tolist(), strict=True) if selected]
-        return Vocabulary(words, self.vocabulary.counts[chosen], lowercase=self.vocabulary.lowercase)
+        return self.vocabulary.like(words, self.vocabulary.counts[chosen])
 
     def vectors(
         self,

@@ -40,6 +40,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--layer", metavar="N|last|best|all|A-B", help="the teacher's layer; 0 is its input")
     add("--dictionary", metavar="wordnet|FILE", help="glosses that auto uses beside the corpus")
     contexts = f"contexts per word that the teacher reads (default: {CONTEXTS}, or the preset's)"
+    language = "of the templates for words alone: a code such as de, or none for bare words (default: as the text is)"
+    add("--language", metavar="auto|CODE|none", help=language)
     add("--contexts", metavar="N|all", help=contexts)
     add("--device", metavar="auto|cpu|cuda", help="default: auto")
     add("--precision", metavar="auto|fp32|bf16|fp16|int8", help="default: auto")

@@ -18,6 +18,7 @@ from stillvec.registry import Registry
 from stillvec.vectors import WordVectors
 from stillvec.verbs.baseline_training import train_all
 from stillvec.vocabulary.function_words import LANGUAGES
+from stillvec.vocabulary.segmenters import AUTO, SEGMENTERS, SPACES
 
 CORPUS_HELP = (
     "files, folders, globs or - (standard input): text, Markdown, HTML, PDF, DOCX, EPUB, JSON lines, Parquet, "
@@ -69,6 +70,11 @@ def add_settings(
     add("--min-characters", type=int, metavar="N", help="drop paragraphs with fewer characters")
     cased = "distinguish upper and lower case in the vocabulary"
     add("--cased", action="store_const", const=True, help=cased)
+    words = (
+        f"what a word is: {SPACES}, or a segmenter of scripts without spaces ({', '.join(SEGMENTERS)}), several "
+        f"separated by commas; {AUTO} looks at the text (default: {AUTO})"
+    )
+    add("--words", dest="segmenter", metavar="auto|spaces|NAME[,...]", help=words)
     add("--field", metavar="NAME", help="the field of JSON lines or Parquet that has the text")
     units = "a paragraph is a line, a block between empty lines, or as the text suggests (default: %(default)s)"
     add("--paragraphs", choices=("auto", "lines", "blocks"), default="auto", help=units)

@@ -22,7 +22,6 @@ from stillvec.lexicons import LEXICONS
 from stillvec.numerics import iterate_blocks, principal_axes, second_moments, unit_rows
 from stillvec.registry import check_least
 from stillvec.vectors import WordVectors
-from stillvec.vocabulary import Vocabulary
 
 _BLOCK = 1 << 14
 Rows = NDArray[np.int64]
@@ -177,7 +176,7 @@ class Align:
 def _tag_words(space: WordVectors, tag: str) -> WordVectors:
     old = space.vocabulary
     words = [f"{tag}:{word}" for word in old.words]
-    vocabulary = Vocabulary(words, old.counts.tolist(), lowercase=old.lowercase)
+    vocabulary = old.like(words, old.counts.tolist())
     return WordVectors(vocabulary, space.matrix, provenance=space.provenance)
 
 

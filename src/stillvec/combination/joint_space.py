@@ -11,6 +11,7 @@ from stillvec.errors import UsageError, VocabularyError
 from stillvec.numerics import raise_to_power, unit_rows
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
+from stillvec.vocabulary.segmenters import join_segmenters
 
 Words = Literal["union", "intersection"]
 Floats = NDArray[np.float64]
@@ -75,7 +76,10 @@ def join_spaces(spaces: Sequence[WordVectors], words: Words) -> JointSpace:
         raise VocabularyError(message, code="no-common-words")
     chosen = sorted(counts, key=lambda word: -counts[word])
     lowercase = all(space.vocabulary.lowercase for space in spaces)
-    vocabulary = Vocabulary(chosen, [counts[word] for word in chosen], lowercase=lowercase)
+    segmenter = join_segmenters(*(space.vocabulary.segmenter for space in spaces))
+    terms = [term for space in spaces for term in space.vocabulary.terms]
+    numbers = [counts[word] for word in chosen]
+    vocabulary = Vocabulary(chosen, numbers, lowercase=lowercase, segmenter=segmenter, terms=terms)
     return JointSpace(vocabulary, tuple(spaces), np.stack([vocabulary.rows_in(space.vocabulary) for space in spaces]))
 
 

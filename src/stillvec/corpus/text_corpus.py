@@ -26,6 +26,7 @@ from stillvec.errors import CorpusError, UsageError
 from stillvec.input_checks import check_arguments, check_count, check_strings, describe
 
 _BATCH = 4  # paragraphs
+_SAMPLED_FILES = 20
 
 
 @dataclass(frozen=True)
@@ -201,6 +202,26 @@ class Corpus:
         """Yield every sentence of every paragraph."""
         for paragraph in self.paragraphs():
             yield from split_sentences(paragraph)
+
+    def sample(self, n_characters: int = 100_000) -> list[str]:
+        """Paragraphs from the beginning of some files, spread over all.
+
+        Parameters
+        ----------
+        n_characters: how much to read, about (default: 100,000).
+        """
+        check_count(n_characters, "n_characters")
+        chosen = self._sources[:: -(-len(self._sources) // _SAMPLED_FILES) or 1]
+        parts = [self._with_sources([source]) for source in chosen] or [self]
+        sample: list[str] = []
+        for part in parts:
+            n_left = n_characters // len(parts)
+            for paragraph in part._read(ReadStats(strict=self.settings.strict)):
+                sample.append(paragraph[:n_left])
+                n_left -= len(paragraph)
+                if n_left <= 0:
+                    break
+        return sample
 
     def parses(self) -> Iterator[Parse]:
         """Yield the dependency parse of every sentence; every file must be CoNLL-U, which is checked at once."""

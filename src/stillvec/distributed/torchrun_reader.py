@@ -24,6 +24,8 @@ from stillvec.progress import Phase, Progress, relay
 from stillvec.statistics import Statistics, merge
 from stillvec.teachers import Teacher
 from stillvec.vocabulary import Vocabulary
+from stillvec.vocabulary.folding import fold
+from stillvec.vocabulary.segmenters import select_terms
 
 
 class TorchrunReader(Reader):
@@ -53,8 +55,15 @@ class TorchrunReader(Reader):
             chosen = vocabulary, facts = _unpack(counts).choose_words(corpus, settings)
             message = [vocabulary.words, vocabulary.counts.tolist(), facts.to_manifest()]
         words, word_counts, manifest = self.group.broadcast(message)
-        own_copy = Vocabulary(words, word_counts, lowercase=settings.lowercase), CorpusFacts.from_manifest(manifest)
-        return chosen or own_copy
+        folded = [fold(word, settings.lowercase) for word in settings.include_words]
+        vocabulary = Vocabulary(
+            words,
+            word_counts,
+            lowercase=settings.lowercase,
+            segmenter=settings.segmenter,
+            terms=select_terms(settings.segmenter, folded),
+        )
+        return chosen or (vocabulary, CorpusFacts.from_manifest(manifest))
 
     def make_pass(self, plan: PassPlan, teacher: Teacher, store: StoreLocation | None) -> EncodingPass:
         trains = any(isinstance(learner, TrainedLearner) for learner in plan.learners.values())

@@ -141,5 +141,6 @@ def _select_language(lookup: Lookup, language: str) -> Lookup | None:
         tagged = [word for word in lookup.vectors.words if word.startswith(tag) and word != tag]
         if tagged:
             words = lookup.vectors.subset(tagged)
-            return Lookup(WordVectors([word.removeprefix(tag) for word in tagged], words.matrix), lookup.oov)
+            vocabulary = words.vocabulary.like([word.removeprefix(tag) for word in tagged])
+            return Lookup(WordVectors(vocabulary, words.matrix), lookup.oov)
     return None

@@ -14,6 +14,7 @@ import numpy as np
 
 from stillvec.evaluation.intervals import Floats, Rows
 from stillvec.vocabulary import Vocabulary, WordMatcher
+from stillvec.vocabulary.segmenters import SPACES
 
 _SENTENCES = 8192  # per batch
 _QUERIES = 256  # per batch
@@ -28,11 +29,11 @@ class WordContexts(NamedTuple):
     counts: Floats  # (n,) how many words stand near each
 
 
-def read_contexts(sentences: Iterable[str], words: Sequence[str], window: int) -> WordContexts:
+def read_contexts(sentences: Iterable[str], words: Sequence[str], window: int, segmenter: str = SPACES) -> WordContexts:
     """The contexts of words in sentences; contexts are the same words."""
     from scipy.sparse import csr_array, diags_array
 
-    counts = count_pairs(sentences, words, window)
+    counts = count_pairs(sentences, words, window, segmenter)
     of_word = counts.sum(axis=1)
     of_context = of_word**_SMOOTHING
     table = counts.tocoo()
@@ -43,12 +44,12 @@ def read_contexts(sentences: Iterable[str], words: Sequence[str], window: int) -
     return WordContexts(csr_array(diags_array(1 / np.where(lengths > 0, lengths, 1)) @ rows), of_word)
 
 
-def count_pairs(sentences: Iterable[str], words: Sequence[str], window: int) -> Any:
+def count_pairs(sentences: Iterable[str], words: Sequence[str], window: int, segmenter: str = SPACES) -> Any:
     """How often two words stand at most `window` words apart in a sentence, in either order: sparse (n, n)."""
     from scipy.sparse import csr_array
 
     n = len(words)
-    matcher = WordMatcher(Vocabulary(words), lazy=True)
+    matcher = WordMatcher(Vocabulary(words, segmenter=segmenter), lazy=True)
     counts = csr_array((n, n))
     stream = iter(sentences)
     while batch := [*islice(stream, _SENTENCES)]:

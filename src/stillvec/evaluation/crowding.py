@@ -130,7 +130,8 @@ class Crowding(Task):
         nearest = nearest_rows(unit_rows(vectors[items.frequent]), self.k)  # (m, k)
         values["hubness"] = np.bincount(nearest.ravel(), minlength=len(nearest))[rows].astype(np.float64)
         if self.corpus:
-            contexts = _read_corpus(self._corpus, digest_files(self._corpus), items.frequent, self.window)
+            segmenter = vectors.vocabulary.segmenter
+            contexts = _read_corpus(self._corpus, digest_files(self._corpus), items.frequent, self.window, segmenter)
             values["cooccurrence"] = rank_neighbours(contexts, rows, nearest[rows])
         return values
 
@@ -177,6 +178,6 @@ def _skewness(weights: Floats, counts: Floats) -> Floats:
 
 
 @lru_cache(maxsize=1)
-def _read_corpus(path: Path, content: str, words: tuple[str, ...], window: int) -> WordContexts:
+def _read_corpus(path: Path, content: str, words: tuple[str, ...], window: int, segmenter: str) -> WordContexts:
     """The contexts of words in a corpus, which all sets share; `content` is its digest."""
-    return read_contexts(Corpus(path).sentences(), words, window)
+    return read_contexts(Corpus(path).sentences(), words, window, segmenter)

@@ -24,6 +24,7 @@ from stillvec.heads.lookup import Lookup
 from stillvec.numerics import unit_rows
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary, WordMatcher
+from stillvec.vocabulary.segmenters import SPACES, join_segmenters
 
 Pair = tuple[str, str]
 _PARAGRAPHS = 4096  # per batch
@@ -38,7 +39,9 @@ _WINDOW = 5
 
 def propose_pairs(corpus: Corpus, sets: Sequence[WordVectors], n_pairs: int = 100, seed: int = 0) -> list[Pair]:
     """Pairs of characteristic words of a corpus, in random order."""
-    words = find_characteristic_words(corpus.paragraphs(), _common_words(sets), _WORDS_PER_PAIR * n_pairs)
+    segmenter = join_segmenters(*(vectors.vocabulary.segmenter for vectors in sets))
+    n_words = _WORDS_PER_PAIR * n_pairs
+    words = find_characteristic_words(corpus.paragraphs(), _common_words(sets), n_words, segmenter)
     if len(words) < 10:
         what = f"10 words or more that {_MIN_PARAGRAPHS} paragraphs contain and all vectors have"
         raise UsageError.expected(what, len(words), cure="give more text, or vectors made from it")
@@ -56,12 +59,14 @@ def propose_pairs(corpus: Corpus, sets: Sequence[WordVectors], n_pairs: int = 10
     return [chosen[at] if generator.random() < 0.5 else chosen[at][::-1] for at in order]
 
 
-def find_characteristic_words(paragraphs: Iterable[str], words: Sequence[str], n_words: int) -> list[str]:
+def find_characteristic_words(
+    paragraphs: Iterable[str], words: Sequence[str], n_words: int, segmenter: str = SPACES
+) -> list[str]:
     """The words of highest residual IDF times the logarithm of the paragraphs that contain them, at most a tenth.
 
     -log2(d / D) + log2(1 - exp(-c / D)), of a word with c occurrences in d of D paragraphs
     """
-    matcher = WordMatcher(Vocabulary(words), lazy=True)
+    matcher = WordMatcher(Vocabulary(words, segmenter=segmenter), lazy=True)
     counts, containing, n_paragraphs = np.zeros(len(words)), np.zeros(len(words)), 0
     stream = iter(paragraphs)
     while batch := [*islice(stream, _PARAGRAPHS)]:
@@ -79,7 +84,8 @@ def find_characteristic_words(paragraphs: Iterable[str], words: Sequence[str], n
 
 def _common_words(sets: Sequence[WordVectors]) -> list[str]:
     """Words of letters only that all sets have, in the order of the first."""
-    shared = [word for word in sets[0].words if word.isalpha() and len(word) >= _LETTERS]
+    least = _LETTERS if sets[0].vocabulary.segmenter == SPACES else _LETTERS // 2
+    shared = [word for word in sets[0].words if word.isalpha() and len(word) >= least]
     known = np.logical_and.reduce([Lookup(vectors).rows(shared) >= 0 for vectors in sets]) if shared else ()
     return [word for word, usable in zip(shared, known, strict=True) if usable]
 
@@ -87,7 +93,7 @@ def _common_words(sets: Sequence[WordVectors]) -> list[str]:
 def _corpus_cosines(corpus: Corpus, words: Sequence[str], vectors: WordVectors) -> Floats:
     order = np.argsort(-vectors.vocabulary.counts, kind="stable")[:_N_CONTEXTS]
     contexts = [*dict.fromkeys([*words, *(vectors.words[row] for row in order)])]
-    rows = read_contexts(corpus.sentences(), contexts, _WINDOW).rows[: len(words)]
+    rows = read_contexts(corpus.sentences(), contexts, _WINDOW, vectors.vocabulary.segmenter).rows[: len(words)]
     return _without_diagonal((rows @ rows.T).toarray())
 
 

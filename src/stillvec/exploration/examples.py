@@ -36,24 +36,24 @@ class ExampleReader:
     seconds: float = 3.0
     clock: Callable[[], float] = field(default=time.monotonic)
 
-    def find(self, word: str, lowercase: bool) -> Examples:
+    def find(self, word: str, vocabulary: Vocabulary) -> Examples:
         """The first sentences with a word, shortened around it."""
         start, n_sentences = self.clock(), 0
-        matcher = WordMatcher(Vocabulary([word], lowercase=lowercase))
+        matcher = WordMatcher(vocabulary.like([word]))
         quotes: list[Quote] = []
         sentences = self.corpus.sentences()
         while batch := [_strip_markup(text) for text in islice(sentences, _BATCH)]:
             n_sentences += len(batch)
-            candidates = [text for text in batch if word in fold(text, lowercase)]
+            candidates = [text for text in batch if word in fold(text, vocabulary.lowercase)]
             quotes += [quote for _, quote in _match(matcher, candidates)]
             if len(quotes) >= self.max_quotes or self.clock() - start > self.seconds:
                 return Examples({word: quotes[: self.max_quotes]}, n_sentences, False)
         return Examples({word: quotes}, n_sentences, True)
 
-    def find_many(self, words: Sequence[str], lowercase: bool, max_quotes: int) -> Iterator[Examples]:
+    def find_many(self, words: Sequence[str], vocabulary: Vocabulary, max_quotes: int) -> Iterator[Examples]:
         """The first sentences with each of many words, in one pass; yields the state after every few thousand."""
         start, n_sentences = self.clock(), 0
-        matcher = WordMatcher(Vocabulary(words, lowercase=lowercase))
+        matcher = WordMatcher(vocabulary.like(words))
         quotes: dict[str, list[Quote]] = {word: [] for word in words}
         missing = np.full(len(words), max_quotes)
         sentences = self.corpus.sentences()

@@ -162,7 +162,7 @@ class Explorer:
             raise UsageError("No corpus to find sentences in; pass --corpus FILE.", code="no-corpus")
         row = self._first.vocabulary.row(word)
         written = word if row is None else self._first.words[row]
-        examples = self.reader.find(written, self._first.vocabulary.lowercase)
+        examples = self.reader.find(written, self._first.vocabulary)
         return {"found": examples.quotes[written], "read": examples.n_sentences, "ended": examples.complete}
 
     def get_map(self, name: str, method: str = "tsne", rows: str = "") -> Json:

@@ -104,8 +104,8 @@ def _add_sentences(explorer: Explorer, words: list[str], data: dict[str, Any]) -
     if explorer.reader is None:
         return
     start = time.perf_counter()
-    lowercase = next(iter(explorer.sets.values())).vocabulary.lowercase
-    for examples in explorer.reader.find_many(words, lowercase, N_QUOTES):
+    vocabulary = next(iter(explorer.sets.values())).vocabulary
+    for examples in explorer.reader.find_many(words, vocabulary, N_QUOTES):
         data |= {"sentences": examples.quotes, "read": examples.n_sentences, "ended": examples.complete}
         yield Progress("finding sentences", examples.n_sentences, None, "sentences", time.perf_counter() - start)
 

@@ -30,6 +30,7 @@ _FLAGS = {  # settings of a run, in their order in a command
     "dictionary": "--dictionary", "min_count": "--min-count", "max_words": "--max-words", "contexts": "--contexts",
     "min_sentences": "--min-sentences", "min_characters": "--min-characters",
     "exclude": "--exclude", "pattern": "--pattern", "numbers": "--numbers",
+    "segmenter": "--words", "language": "--language",
     "parser": "--parse", "precision": "--precision", "threads": "--threads", "seed": "--seed",
 }  # fmt: skip
 

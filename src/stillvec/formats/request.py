@@ -18,6 +18,7 @@ from stillvec.errors import AlreadyFinished
 from stillvec.files import FolderLayout, check_replaceable, digest, exists_error, file_digest, read_object
 from stillvec.formats.stillvec_folder import LAYOUT, read
 from stillvec.vectors import WordVectors
+from stillvec.vocabulary.segmenters import SPACES
 
 _CHUNK_BYTES = 1 << 24  # hashed at once by one thread
 _FINISHED = "{} is already finished, with the same settings and inputs: {}; --force (force=True) makes it again."
@@ -93,6 +94,8 @@ def digest_vectors(vectors: WordVectors) -> str:
         blocks = (matrix[start : start + n_rows] for start in range(0, len(matrix), n_rows))
         parts = [*pool.map(lambda block: hashlib.blake2b(np.ascontiguousarray(block).data).digest(), blocks)]
     header = f"{matrix.dtype} {matrix.shape} {n_rows} {vocabulary.lowercase}"
+    if vocabulary.segmenter != SPACES:
+        header += f" {vocabulary.segmenter}"
     if (table := vectors.subwords) is not None:
         header += f" {table.ngrams} {hashlib.blake2b(np.ascontiguousarray(table.matrix).data).hexdigest()}"
     if vectors.contexts is not None:

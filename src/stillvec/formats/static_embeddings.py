@@ -6,6 +6,7 @@ one module, `StaticEmbedding`, which averages the vectors of a text. The tokeniz
 """
 
 import json
+import warnings
 from itertools import chain, compress, count
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.errors import FormatError
+from stillvec.errors import FormatError, StillvecWarning
 from stillvec.files import FolderLayout, atomic_folder, read_object
 from stillvec.formats.format import Format, Recognizer, damage_error, read_json, require_files
 from stillvec.formats.tensors import map_tensors, write_tensors
 from stillvec.formats.vector_table import assemble, encode_words, find_storable
 from stillvec.vectors import WordVectors
+from stillvec.vocabulary.segmenters import SPACES, describe_segmenter
 from stillvec.vocabulary.word_matcher import multiword_terms, word_tokenizer
 
 _WEIGHTS, _TOKENIZER, _MODULES, _CONFIG = "model.safetensors", "tokenizer.json", "modules.json", "config.json"
@@ -112,6 +114,9 @@ def _tokenizer_without_unknown(vectors: WordVectors) -> Any:
 def _create_tokenizer(model: Any, vectors: WordVectors) -> Any:
     from tokenizers import AddedToken, Tokenizer
 
+    if (segmenter := vectors.vocabulary.segmenter) != SPACES:
+        message = f"The words are {describe_segmenter(segmenter)}; for this format, put spaces between them in texts."
+        warnings.warn(message, StillvecWarning, stacklevel=2)
     template, tokenizer = word_tokenizer([], vectors.vocabulary.lowercase), Tokenizer(model)
     tokenizer.normalizer, tokenizer.pre_tokenizer = template.normalizer, template.pre_tokenizer
     terms = multiword_terms(vectors.words)

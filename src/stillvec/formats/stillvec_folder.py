@@ -27,6 +27,7 @@ from stillvec.registry import settings_from
 from stillvec.subwords import Ngrams, SubwordTable
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
+from stillvec.vocabulary.segmenters import SEGMENTERS, SPACES
 
 VERSION = 2  # a folder is written as the lowest possible version: 1, or 2 with a compressed matrix
 _MANIFEST, _VECTORS, _WORDS, STATISTICS, MODEL, _SUBWORDS = (
@@ -52,7 +53,7 @@ def recognize(path: Path, head: bytes) -> bool:
 def read(path: Path) -> WordVectors:
     manifest = read_manifest(path)
     require_files(path, (_WORDS, _VECTORS), "stillvec folder")
-    vocabulary = _read_vocabulary(path / _WORDS, manifest.get("lowercase"))
+    vocabulary = _read_vocabulary(path / _WORDS, manifest)
     file = path / _VECTORS
     matrix = _read_matrix(file, manifest)
     if matrix.ndim != 2 or matrix.dtype.kind != "f":
@@ -106,6 +107,8 @@ def write_folder(
         "dtype": vectors.matrix.dtype.name,
         "lowercase": vectors.vocabulary.lowercase,
     }
+    if vectors.vocabulary.segmenter != SPACES:
+        facts |= {"segmenter": vectors.vocabulary.segmenter, "segmenter_terms": [*vectors.vocabulary.terms]}
     history = {
         key: value for key, value in manifest.items() if key not in ("stored", "subwords", _HAS_CONTEXTS, _REQUEST)
     }
@@ -277,8 +280,8 @@ def _read_contexts(
 class _LazyVocabulary(Vocabulary):
     """The words of a large file, read on loading and parsed on first use."""
 
-    def __init__(self, file: Path, raw: bytes, lowercase: bool) -> None:
-        self.lowercase = lowercase
+    def __init__(self, file: Path, raw: bytes, rules: Vocabulary) -> None:
+        self.lowercase, self.segmenter, self.terms = rules.lowercase, rules.segmenter, rules.terms
         self._file, self._raw, self._size = file, raw, raw.count(b"\n")
 
     def __len__(self) -> int:
@@ -288,25 +291,39 @@ class _LazyVocabulary(Vocabulary):
         if name not in ("words", "counts"):  # called only while they are not set
             raise AttributeError(f"Vocabulary has no attribute {name!r}.")
         if raw := self._raw:  # otherwise another thread was faster
-            parsed = _parse_vocabulary(self._file, raw, self.lowercase)
+            parsed = _parse_vocabulary(self._file, raw, self)
             self.words, self.counts, self.__dict__["index"] = parsed.words, parsed.counts, parsed.index
             self._raw = b""
         return self.__dict__[name]
 
 
-def _read_vocabulary(file: Path, lowercase: Any) -> Vocabulary:
-    if not isinstance(lowercase, bool | None):
-        manifest, got = file.with_name(_MANIFEST), repr(lowercase)[:60]
-        raise FormatError.expected("true or false", got, where="'lowercase'", path=manifest)
+def _read_vocabulary(file: Path, manifest: Mapping[str, Any]) -> Vocabulary:
+    lowercase, rules = manifest.get("lowercase"), _read_rules(file.with_name(_MANIFEST), manifest)
     raw = file.read_bytes()
     if raw and not raw.endswith(b"\n"):
         raise damage_error(file, "a line break at the end", "it has none", line=raw.count(b"\n") + 1)
     if len(raw) > _MAX_EAGER and lowercase is not None:
-        return _LazyVocabulary(file, raw, lowercase)
-    return _parse_vocabulary(file, raw, lowercase)
+        return _LazyVocabulary(file, raw, rules)
+    parsed = _parse_vocabulary(file, raw, rules)
+    return parsed if lowercase is not None else Vocabulary(parsed.words, parsed.counts)
 
 
-def _parse_vocabulary(file: Path, raw: bytes, lowercase: bool | None) -> Vocabulary:
+def _read_rules(path: Path, manifest: Mapping[str, Any]) -> Vocabulary:
+    """An empty vocabulary that finds words as the manifest says."""
+    lowercase, segmenter = manifest.get("lowercase"), manifest.get("segmenter", SPACES)
+    terms = manifest.get("segmenter_terms", [])
+    if not isinstance(lowercase, bool | None):
+        raise FormatError.expected("true or false", repr(lowercase)[:60], where="'lowercase'", path=path)
+    names = segmenter.split(",") if isinstance(segmenter, str) else [""]
+    if names != [SPACES] and not all(name in SEGMENTERS for name in names):
+        what = f"{SPACES} or some of {', '.join(SEGMENTERS)}"
+        raise FormatError.expected(what, repr(segmenter)[:60], where="'segmenter'", path=path)
+    if not isinstance(terms, list) or not all(isinstance(term, str) for term in terms):
+        raise FormatError.expected("a list of words", repr(terms)[:60], where="'segmenter_terms'", path=path)
+    return Vocabulary((), lowercase=bool(lowercase), segmenter=segmenter, terms=terms)
+
+
+def _parse_vocabulary(file: Path, raw: bytes, rules: Vocabulary) -> Vocabulary:
     text = decode_text(raw, file)
     fields = text[:-1].replace("\n", "\t").split("\t") if raw else []
     words, counts = fields[::2], fields[1::2]
@@ -317,7 +334,7 @@ def _parse_vocabulary(file: Path, raw: bytes, lowercase: bool | None) -> Vocabul
             if not word or not count.isdecimal():
                 raise FormatError.expected("a word, a tab and a count", repr(line), path=file, line=number)
     try:
-        return Vocabulary(words, map(int, counts), lowercase=lowercase)
+        return rules.like(words, map(int, counts))
     except UsageError:
         raise damage_error(file, "counts below 2^63", "a larger count") from None
     except VocabularyError:

@@ -69,6 +69,11 @@ class Auto:
     window_weight: float | None = None  # weight of W; none: 0 for words, 1.5 for a corpus
     dictionary_weight: float = 1.0  # weight of G
 
+    @staticmethod
+    def choose_templates(templates: tuple[str, ...]) -> tuple[str, ...]:
+        """Of those of a language; the question adds nothing to the others."""
+        return templates[1:] or templates
+
     def finish_bytes(self, scale: FinishScale) -> int:
         peaks = Additive.FINISH_MEMORY if self.purpose in _WHY else self.FINISH_MEMORY
         return max(peak.total(scale) for peak in peaks)

@@ -75,6 +75,11 @@ class Decontextualized:
     templates: tuple[str, ...] = TEMPLATES  # templates for isolated words, with {} in place of the word
     layer: str = "last"  # layers of the teacher: last, all, a number, a range such as 3-6, last3, or best
 
+    @staticmethod
+    def choose_templates(templates: tuple[str, ...]) -> tuple[str, ...]:
+        """Of those of a language: the bare word, the question and the meaning."""
+        return tuple(dict.fromkeys(["{}", *templates[:2]]))
+
     def specs(self) -> dict[str, AccumulatorSpec]:
         return {f"template-{n}": Isolated(self.layer, template=text) for n, text in enumerate(self.templates)}
 

@@ -19,6 +19,7 @@ from stillvec.learners.accumulators import Accumulator, TextSource, choose_layer
 from stillvec.statistics import Array
 from stillvec.teachers import Teacher
 from stillvec.vocabulary import Vocabulary
+from stillvec.vocabulary.segmenters import split_names
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class ContextStoreWriter:
             "states": spec.states,
             "least": spec.min_sentences,
             "pools": "words",
-            "vocabulary": vocabulary.digest if vocabulary.lowercase else f"{vocabulary.digest}, cased",
+            "vocabulary": _describe_words(vocabulary),
         }
         self._writer: ContextWriter | None = None
         self._location: StoreLocation | None = None
@@ -193,3 +194,8 @@ def batch_contexts(encoded: Encoded, layers: tuple[int, ...], spec: StoredContex
         contexts, states = contexts[torch.from_numpy(chosen)], states[torch.from_numpy(of_word)]
         words, lengths = words[of_word], lengths[chosen]
     return BatchContexts(words, lengths, contexts, states if spec.states else None)
+
+
+def _describe_words(vocabulary: Vocabulary) -> str:
+    case = [] if vocabulary.lowercase else ["cased"]
+    return ", ".join([vocabulary.digest, *case, *split_names(vocabulary.segmenter)])

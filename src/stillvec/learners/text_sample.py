@@ -26,7 +26,7 @@ def estimate_size(
     sample = rows[:: -(-len(rows) // _SAMPLE) or 1].tolist()
     if not sample:
         return NO_TEXT
-    words = Vocabulary([vocabulary.words[row] for row in sample], lowercase=vocabulary.lowercase)
+    words = vocabulary.like([vocabulary.words[row] for row in sample])
     return measure_texts(make_texts(words), tokenizer).scale(len(rows) / len(sample))
 
 

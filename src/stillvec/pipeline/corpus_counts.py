@@ -126,6 +126,7 @@ class CorpusCounts:
             max_words=choice.max_words,
             include_words=choice.include_words,
             lowercase=choice.lowercase,
+            segmenter=choice.segmenter,
         )
         told = self._describe_choice(allowed, vocabulary, choice)
         facts = CorpusFacts(self.n_words, sources, self.digest, *counts, file_digests=self.file_digests, choice=told)
@@ -159,7 +160,8 @@ def count_partition(
     corpus.watch()
     by_file = part.count > 1 and len(corpus.sources) >= _MIN_FILES * part.count
     numbered = corpus.paragraphs_by_file((lambda file: file % part.count == part.index) if by_file else None)
-    counter = WordCounter(lowercase=choice.lowercase, include_words=choice.include_words)
+    lowercase, segmenter = choice.lowercase, choice.segmenter
+    counter = WordCounter(lowercase=lowercase, include_words=choice.include_words, segmenter=segmenter)
     n_words = n_paragraphs = n_characters = 0
     n_bytes = corpus.n_bytes / (part.count if by_file else 1)
     digests: dict[int, str] = {}

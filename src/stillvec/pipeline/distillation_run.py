@@ -31,6 +31,7 @@ from stillvec.teachers import Teacher
 from stillvec.training.schedule import TrainingProgress
 from stillvec.vocabulary import Vocabulary
 from stillvec.vocabulary.folding import fold
+from stillvec.vocabulary.segmenters import SPACES, describe_segmenter, select_terms
 from stillvec.vocabulary.word_matcher import select_words
 
 _NEIGHBOURS = 8  # a context of one word is also one of this many others
@@ -149,6 +150,9 @@ class Run:
 
     def prepare(self) -> Generator[Progress, None, tuple[Teacher, PassPlan]]:
         """Everything that is known before the teacher reads: the teacher, the methods and the words."""
+        if self.settings.segmenter != SPACES:
+            message = f"words are {describe_segmenter(self.settings.segmenter)}"
+            yield Progress(Phase.STARTING, 0, None, "", 0.0, note=message)
         yield Progress(Phase.LOADING, 0, None, "", 0.0)
         self._warn_left_preset()
         teacher = self._load_teacher()
@@ -193,14 +197,14 @@ class Run:
         """For sentences and queries: with whole words of the teacher, which texts may have though this one does not."""
         if self.settings.purpose not in ("sentences", "queries") or self.settings.max_words is not None:
             return vocabulary
-        whole = select_words(teacher.tokenizer.vocabulary(), self.settings.lowercase)[:_TEACHER_WORDS]
+        whole = self._words_of(teacher)[:_TEACHER_WORDS]
         words = [*filter(filter_words(self.settings).allows, whole)]
-        return vocabulary.union(Vocabulary(words, lowercase=self.settings.lowercase))
+        return vocabulary.union(vocabulary.like(words))
 
     def _words_without_corpus(self, teacher: Teacher) -> Vocabulary:
         """The user's words, else the whole words of the teacher's own vocabulary."""
         chosen = self.settings.include_words
-        words = chosen or select_words(teacher.tokenizer.vocabulary(), self.settings.lowercase)
+        words = chosen or self._words_of(teacher)
         if not chosen:
             words = [*filter_words(self.settings).apply(dict.fromkeys(words, 1))]
         if not words:
@@ -210,7 +214,13 @@ class Run:
             )
         self.corpus_facts = CorpusFacts(words_from="the list given" if chosen else "the teacher's vocabulary")
         folded = dict.fromkeys(fold(word, self.settings.lowercase) for word in words)
-        return Vocabulary([*folded][: self.settings.max_words], lowercase=self.settings.lowercase)
+        lowercase, segmenter = self.settings.lowercase, self.settings.segmenter
+        kept = [*folded][: self.settings.max_words]
+        return Vocabulary(kept, lowercase=lowercase, segmenter=segmenter, terms=select_terms(segmenter, kept))
+
+    def _words_of(self, teacher: Teacher) -> list[str]:
+        """The whole words of the teacher's own vocabulary."""
+        return select_words(teacher.tokenizer.vocabulary(), self.settings.lowercase, self.settings.segmenter)
 
     def _make_task(self, teacher: Teacher, plan: PassPlan) -> ReadTask:
         """The pass, where an earlier run left it if that is to be continued."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields, replace
 from itertools import combinations
@@ -26,6 +26,7 @@ from stillvec.result import Result
 from stillvec.statistics import N_ISOLATED, Statistics, merge
 from stillvec.teachers.digest import same_teacher
 from stillvec.vocabulary import Vocabulary
+from stillvec.vocabulary.segmenters import describe_segmenter
 
 if TYPE_CHECKING:
     from stillvec.teachers import Teacher
@@ -33,9 +34,10 @@ if TYPE_CHECKING:
 _MAX_NAMES = 3
 _NOT_INHERITED = ("include_words", "device", "unsafe_weights", "remote_code")
 _OF_METHODS = ("layer", "dictionary", "purpose")  # settings that only some methods have
-_DEFINE_WORDS = {
-    "lowercase": {True: "lower-cased", False: "case-sensitive"}
-}  # what the words of two results must share
+_DEFINE_WORDS: dict[str, Callable[[Any], str]] = {  # what the words of two results must share
+    "lowercase": lambda value: "lower-cased" if value else "case-sensitive",
+    "segmenter": lambda value: describe_segmenter(str(value)),
+}
 _NEEDED = {"method": str} | dict.fromkeys(("settings", "distillation", "teacher", "corpus", "read"), dict)
 
 
@@ -157,12 +159,10 @@ def inherit_settings(settings: Distillation, folder: str | os.PathLike[str], giv
     merged = replace(
         settings, **{name: value for name, value in inherited.items() if name not in given or name == "method"}
     )
-    for name, words in _DEFINE_WORDS.items():
+    for name, describe in _DEFINE_WORDS.items():
         mine, its = getattr(merged, name), getattr(earlier, name)
         if mine != its:
-            message = (
-                f"The words of {os.fspath(folder)} are {words[its]}, and {words[mine]} ones cannot be added to them"
-            )
+            message = f"The words of {os.fspath(folder)} are {describe(its)}; words {describe(mine)} cannot be added"
             raise UsageError.conflict(message, path=folder)
     return merged
 
@@ -215,10 +215,11 @@ def _merge(results: Sequence[PreviousResult]) -> Result:
         if not same_teacher(other.manifest["teacher"], first.manifest["teacher"]):
             names = " and ".join(str(result.manifest["teacher"]["name"]) for result in (other, first))
             raise UsageError.conflict(f"Cannot merge {other.path} into {first.path}: the teachers {names} differ")
-        for name, words in _DEFINE_WORDS.items():
-            mine, its = (result.manifest["distillation"].get(name) for result in (first, other))
+        for name, describe in _DEFINE_WORDS.items():
+            default = getattr(Distillation, name)
+            mine, its = (result.manifest["distillation"].get(name, default) for result in (first, other))
             if mine != its:
-                message = f"{first.path} has {words[mine]} words and {other.path} {words[its]} ones"
+                message = f"the words of {first.path} are {describe(mine)}, those of {other.path} {describe(its)}"
                 raise UsageError.conflict(f"Cannot merge: {message}")
         statistics = {label: merge(values, other.statistics[label]) for label, values in statistics.items()}
     for one, two in combinations(results, 2):

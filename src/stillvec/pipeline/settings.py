@@ -15,6 +15,8 @@ from stillvec.refinement import unknown_steps
 from stillvec.registry import Registry, check_least, require_all, settings_from
 from stillvec.vocabulary import WordFilter
 from stillvec.vocabulary.function_words import LANGUAGES, list_function_words, name_list
+from stillvec.vocabulary.languages import ENGLISH, check_language, templates_of
+from stillvec.vocabulary.segmenters import SPACES, require_segmenters
 from stillvec.vocabulary.word_filter import NumberMode
 
 OF_TEACHER = ("teacher", "device", "precision", "unsafe_weights", "remote_code")  # facts of the loaded one decide
@@ -26,6 +28,8 @@ _ADDED_LATER = (
     "exclude",
     "pattern",
     "numbers",
+    "segmenter",
+    "language",
 )
 PURPOSES = ("words", "corpus", "sentences", "queries")  # what vectors can be made for (`purpose`, --for)
 CONTEXTS = 20  # docs/results.md: what fewer and more contexts cost and give
@@ -53,6 +57,8 @@ class Distillation:
     min_sentences: int | None = None  # of a paragraph, or it is dropped
     min_characters: int | None = None  # of a paragraph, or it is dropped
     lowercase: bool = True
+    segmenter: str = SPACES  # what divides texts in scripts without spaces into words
+    language: str = ENGLISH  # of the templates in which words are read alone
     contexts: int | None = CONTEXTS  # per word; None: read everything
     seed: int = 0
     oov: str | None = None  # "subword": n-grams that give out-of-vocabulary words a vector
@@ -67,6 +73,8 @@ class Distillation:
             expected = " or ".join(map(repr, PURPOSES))
             raise UsageError.expected(expected, repr(self.purpose), where="setting 'purpose'")
         unknown_steps(self.oov)  # refuse a wrong one before the work
+        require_segmenters(self.segmenter)
+        check_language(self.language)
         filter_words(self)
 
     def learners(self, depth: int, *, corpus: bool = True) -> dict[str, Learner]:
@@ -106,7 +114,9 @@ class Distillation:
     def _learner(self, kind: type[Learner], given: Mapping[str, Value]) -> Learner:
         """A learner with the general settings that it has; the method's own override them."""
         general = {**self._general(), "dim": self.dim, "seed": self.seed or None, "min_sentences": self.min_sentences}
-        values = {name: value for name, value in general.items() if value is not None}
+        values: dict[str, Any] = {name: value for name, value in general.items() if value is not None}
+        if self.language != ENGLISH and "templates" in _fields(kind):
+            values["templates"] = kind.choose_templates(templates_of(self.language))  # type: ignore[attr-defined]
         taken = {name: value for name, value in values.items() if name in _fields(kind)}
         return settings_from(kind, {**taken, **given}, f"the method {kind.__name__}")
 
@@ -134,6 +144,7 @@ class Training:
     min_sentences: int | None = None  # of a paragraph, or it is dropped
     min_characters: int | None = None  # of a paragraph, or it is dropped
     lowercase: bool = True
+    segmenter: str = SPACES  # what divides texts in scripts without spaces into words
     seed: int = 0
     oov: str | None = None  # "subword": n-grams that give out-of-vocabulary words a vector
     threads: int | None = None  # None: all cores
@@ -143,6 +154,7 @@ class Training:
     def __post_init__(self) -> None:
         check_least(self, min_count=1, max_words=1, dim=1, seed=0, threads=1, min_sentences=1, min_characters=0)
         unknown_steps(self.oov)  # refuse a wrong one before the work
+        require_segmenters(self.segmenter)
         filter_words(self)
 
     def baselines(self) -> dict[str, Baseline]:

@@ -25,6 +25,7 @@ from stillvec.result import MethodResult, Result
 from stillvec.training.schedule import TrainingProgress
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
+from stillvec.vocabulary.segmenters import SPACES, describe_segmenter
 
 
 class TrainingRun:
@@ -74,6 +75,9 @@ class TrainingRun:
 
     def steps(self) -> Iterator[Progress | MethodResult]:
         begun = time.perf_counter()
+        if self.settings.segmenter != SPACES:
+            message = f"words are {describe_segmenter(self.settings.segmenter)}"
+            yield Progress(Phase.STARTING, 0, None, "", 0.0, note=message)
         yield Progress(Phase.COUNTING, 0, None, "words", 0.0)
         with start_count(self.corpus, self.settings, self.settings.threads) as pending:
             vocabulary, facts = yield from count_corpus(self.corpus, self.settings, pending)

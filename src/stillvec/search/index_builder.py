@@ -53,7 +53,7 @@ class IndexBuilder:
         self.counts = DocumentCounts()
         self._scratch, self._vectors, self._passages, self._old = scratch, vectors, passages, old
         self._encoder = TextEncoder(vectors)
-        self._numbering = WordNumbering(lowercase=vectors.vocabulary.lowercase)
+        self._numbering = WordNumbering.like(vectors.vocabulary)
         self._hashes = ColumnFile(scratch / "hashes", np.uint64)
         self._matrix = ColumnFile(scratch / "vectors", np.float32, vectors.dim)
         self._owners = ColumnFile(scratch / "documents", np.int32)

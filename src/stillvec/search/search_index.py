@@ -201,7 +201,7 @@ class SearchIndex:
 
     def _split(self, text: str) -> list[str]:
         """The folded words of a text."""
-        numbering = WordNumbering(lowercase=self._content.vectors.vocabulary.lowercase)
+        numbering = WordNumbering.like(self._content.vectors.vocabulary)
         numbers, _ = numbering.number([_replace_surrogates(text)])
         words = numbering.pop_new()
         return [words[number] for number in numbers.tolist()]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from stillvec.corpus import sentence_ends
 from stillvec.search.text_encoder import TextEncoder
-from stillvec.vocabulary import Vocabulary, WordMatcher
+from stillvec.vocabulary import WordMatcher
 
 WIDTH = 240  # characters
 
@@ -17,9 +17,8 @@ class SnippetMaker:
     def __init__(self, query: str, words: Sequence[str], encoder: TextEncoder) -> None:
         self._encoder = encoder
         self._query = encoder.encode([query])[0]
-        lowercase = encoder.vectors.vocabulary.lowercase
         salient = encoder.select_salient(words)
-        self._matcher = WordMatcher(Vocabulary(salient, lowercase=lowercase)) if salient else None
+        self._matcher = WordMatcher(encoder.vectors.vocabulary.like(salient)) if salient else None
 
     def make(self, text: str) -> tuple[str, list[tuple[int, int]]]:
         """A snippet of at most `WIDTH` characters, and the (start, end) of the query's words in it."""

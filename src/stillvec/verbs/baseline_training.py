@@ -22,6 +22,7 @@ from stillvec.progress import Progress, show_progress
 from stillvec.result import Result
 from stillvec.vectors import WordVectors
 from stillvec.verbs.distillation import Arguments, execute, split_arguments, with_parameters_of
+from stillvec.vocabulary.segmenters import AUTO
 
 if TYPE_CHECKING:
     from stillvec.pipeline.training_run import TrainingRun
@@ -41,6 +42,7 @@ def train(
     min_sentences: int | None = None,
     min_characters: int | None = None,
     lowercase: bool = True,
+    segmenter: str = AUTO,
     seed: int = 0,
     oov: str | None = None,
     threads: int | None = None,

@@ -47,6 +47,8 @@ from stillvec.verbs.joint_distillation import (
     name_parts,
     split_teachers,
 )
+from stillvec.vocabulary.languages import guess_language
+from stillvec.vocabulary.segmenters import AUTO, choose_segmenter
 
 if TYPE_CHECKING:
     from stillvec.distributed.process_group import ProcessGroup
@@ -113,6 +115,8 @@ def _parameters(
     pattern: str | None = None,
     numbers: Literal["keep", "drop"] = "keep",
     lowercase: bool = True,
+    segmenter: str = AUTO,
+    language: str = AUTO,
     min_sentences: int | None = None,
     min_characters: int | None = None,
     contexts: int | Literal["all"] | None = CONTEXTS,
@@ -166,6 +170,11 @@ def distill(arguments: Arguments) -> WordVectors:
     pattern: a regular expression; only words that match it as a whole are in the vocabulary (default: none).
     numbers: "drop" leaves words without a letter out of the vocabulary (default: keep).
     lowercase: fold the vocabulary to lower case (default: True).
+    segmenter: what a word is: "spaces", or what divides scripts without spaces into words, "jieba" (Chinese), "fugashi"
+        (Japanese), "pythainlp" (Thai) or "icu" (these, Khmer, Lao and Burmese), several separated by commas; "auto"
+        looks at the text. The vectors remember it, and divide texts in the same way (default: auto).
+    language: the code of the language, "de" for example, in whose templates words are read alone; "none": as bare words
+        (default: auto, which looks at the text).
     min_sentences, min_characters: what a paragraph needs, or it is dropped (default: nothing is dropped).
     contexts: contexts per word that the teacher reads; "all" or None reads the whole corpus (default: 20).
     seed: random seed (default: 0).
@@ -425,10 +434,17 @@ def split_arguments(kind: type[S], arguments: Mapping[str, Any]) -> tuple[Corpus
         values["contexts"] = None
     if isinstance(stop_words := values["stop_words"], str):
         values["stop_words"] = read_stop_words(stop_words)
+    corpus = open_corpus(arguments["corpus"])
+    inherits = arguments.get("add_to") is not None  # what defines words from the result that is added to
+    sample = values["include_words"] if corpus is None else [] if inherits else corpus.sample()
+    if values["segmenter"] == AUTO:
+        values["segmenter"] = choose_segmenter(sample)
+    if values.get("language") == AUTO:
+        values["language"] = guess_language(sample)
     settings = settings_from(kind, values)
     options = {name: value for name, value in arguments.items() if name not in names and name != "corpus"}
     check_arguments(distill, options)
-    return open_corpus(arguments["corpus"]), settings, options
+    return corpus, settings, options
 
 
 def execute(

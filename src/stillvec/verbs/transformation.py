@@ -42,7 +42,6 @@ from stillvec.progress import Progress, show_progress
 from stillvec.refinement import Step, describe_step, read_step, refine_steps, unknown_steps
 from stillvec.registry import create
 from stillvec.vectors import WordVectors
-from stillvec.vocabulary import Vocabulary
 
 StepSpec = str | Step | Mapping[str, Any]
 
@@ -334,6 +333,6 @@ def _replace_spaces(vectors: WordVectors, char: str) -> WordVectors:
     for word, before in zip(words, old.words, strict=True):
         if word != before and word in old.index:
             raise UsageError.conflict(f"With {char!r} for the space, {before!r} becomes the other word {word!r}")
-    vocabulary = Vocabulary(words, old.counts.tolist(), lowercase=old.lowercase)
+    vocabulary = old.like(words, old.counts.tolist())
     subwords, contexts = vectors.subwords, vectors.contexts
     return WordVectors(vocabulary, vectors.matrix, subwords=subwords, contexts=contexts, provenance=vectors.provenance)

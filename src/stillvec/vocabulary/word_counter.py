@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from stillvec.vocabulary.folding import fold
 from stillvec.vocabulary.glued_words import add_joins, find_capitals_inside
 from stillvec.vocabulary.latin_matcher import LatinWordMatcher
+from stillvec.vocabulary.segmenters import SPACES, WordBreaker, select_terms
 from stillvec.vocabulary.token_cache import TokenInterner, needs_slow_path
 from stillvec.vocabulary.word_matcher import extend_over_marks, multiword_terms, word_tokenizer
 
@@ -24,11 +25,17 @@ class WordCounter:
     """
 
     def __init__(
-        self, *, lowercase: bool = True, include_words: Iterable[str] = (), max_types: int = 10_000_000
+        self,
+        *,
+        lowercase: bool = True,
+        include_words: Iterable[str] = (),
+        segmenter: str = SPACES,
+        max_types: int = 10_000_000,
     ) -> None:
         self.lowercase = lowercase
         self.include_words = [fold(word, lowercase) for word in include_words]
         self.max_types = max_types
+        self._breaker = WordBreaker(segmenter, select_terms(segmenter, self.include_words))
         terms = multiword_terms(self.include_words)
         self._known: list[str] = []
         self._counts: NDArray[np.int64] = np.zeros(0, np.int64)
@@ -59,6 +66,7 @@ class WordCounter:
         batch = [np.zeros(0, np.int64)]
         for text in texts:
             add_joins(self._joins, text)
+        texts, _ = self._breaker.insert_all(texts)
         for text, encoding in zip(texts, self._tokenizer.encode_batch(texts, add_special_tokens=False), strict=True):
             batch.append(np.array(encoding.ids, np.int64))
             unknown = np.flatnonzero(batch[-1] == 0)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from stillvec.errors import UsageError, VocabularyError
 from stillvec.input_checks import check_arguments, check_strings, describe
 from stillvec.vocabulary.folding import fold
+from stillvec.vocabulary.segmenters import SPACES, join_segmenters, select_terms, split_names
 
 
 class Vocabulary:
@@ -25,10 +26,18 @@ class Vocabulary:
     words: the words in the order of their rows, each once.
     counts: their counts in the corpus (default: 0 for each).
     lowercase: "Paris" is looked up as "paris"; the words are in lower case (default: if all words are).
+    segmenter: what divides texts in scripts without spaces into words, "jieba" for example (default: spaces).
+    terms: words that the segmenter leaves whole (default: none).
     """
 
     def __init__(
-        self, words: Iterable[str], counts: Iterable[int] | None = None, *, lowercase: bool | None = None
+        self,
+        words: Iterable[str],
+        counts: Iterable[int] | None = None,
+        *,
+        lowercase: bool | None = None,
+        segmenter: str = SPACES,
+        terms: Iterable[str] = (),
     ) -> None:
         self.words: tuple[str, ...] = tuple(check_strings(words, "words", what="words"))
         try:
@@ -40,6 +49,8 @@ class Vocabulary:
         values.setflags(write=False)
         self.counts: NDArray[np.int64] = values
         self.lowercase = all(w == w.lower() for w in self.words) if lowercase is None else lowercase
+        split_names(segmenter)  # refuses an unknown one
+        self.segmenter, self.terms = segmenter, tuple(sorted({*terms}))
         if len(self.index) != len(self.words):
             word = next(word for row, word in enumerate(self.words) if self.index[word] != row)
             raise VocabularyError(f"Duplicate word {word!r}; each word has one row.", code="duplicate-word")
@@ -65,8 +76,12 @@ class Vocabulary:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Vocabulary):
             return NotImplemented
-        same = self.words == other.words and self.lowercase == other.lowercase
+        same = self.words == other.words and self._rules == other._rules
         return same and bool(np.array_equal(self.counts, other.counts))
+
+    @property
+    def _rules(self) -> tuple[object, ...]:
+        return self.lowercase, self.segmenter, self.terms
 
     __hash__ = None  # type: ignore[assignment]  # it compares by content, and the content is large
 
@@ -96,7 +111,19 @@ class Vocabulary:
         counts = dict(zip(self.words, self.counts.tolist(), strict=True))
         for word, count in zip(other.words, other.counts.tolist(), strict=True):
             counts[word] = counts.get(word, 0) + count
-        return _sort_by_frequency(counts, lowercase=self.lowercase and other.lowercase)
+        segmenter, terms = join_segmenters(self.segmenter, other.segmenter), {*self.terms, *other.terms}
+        return _sort_by_frequency(counts, self.lowercase and other.lowercase, segmenter, terms)
+
+    def like(self, words: Iterable[str], counts: Iterable[int] | None = None) -> Vocabulary:
+        """Other words, found in texts by the same rules: lower case, segmenter and terms.
+
+        Parameters
+        ----------
+        words: the words in the order of their rows, each once.
+        counts: their counts in the corpus (default: 0 for each).
+        """
+        segmenter, terms = self.segmenter, self.terms
+        return Vocabulary(words, counts, lowercase=self.lowercase, segmenter=segmenter, terms=terms)
 
     def rows_in(self, other: Vocabulary) -> NDArray[np.int64]:
         """For each word its row in `other`, -1 if it is not there."""
@@ -112,6 +139,7 @@ class Vocabulary:
         max_words: int | None = None,
         include_words: Iterable[str] = (),
         lowercase: bool = True,
+        segmenter: str = SPACES,
     ) -> Vocabulary:
         """A vocabulary of the most frequent words.
 
@@ -122,6 +150,7 @@ class Vocabulary:
         max_words: the size of the vocabulary, most frequent words first (default: no limit).
         include_words: words to include whatever their count (default: none).
         lowercase: fold `include_words` to lower case, as the words of `counts` are (default: True).
+        segmenter: what divided texts in scripts without spaces (default: spaces).
         """
         check_arguments(cls.build, locals())
         included = dict.fromkeys(folded for word in include_words if (folded := fold(word, lowercase)))
@@ -132,13 +161,14 @@ class Vocabulary:
             highest = f"the most frequent of {len(counts):,} words occurs {max(counts.values(), default=0):,} times"
             message = f"No word occurs at least {min_count:,} times: {highest}; lower --min-count or give more text."
             raise VocabularyError(message, code="no-words")
-        return _sort_by_frequency(chosen, lowercase=lowercase)
+        return _sort_by_frequency(chosen, lowercase, segmenter, select_terms(segmenter, included))
 
 
 def _sort_items(counts: Mapping[str, int]) -> list[tuple[str, int]]:
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
 
 
-def _sort_by_frequency(counts: Mapping[str, int], *, lowercase: bool) -> Vocabulary:
+def _sort_by_frequency(counts: Mapping[str, int], lowercase: bool, segmenter: str, terms: Iterable[str]) -> Vocabulary:
     items = _sort_items(counts)
-    return Vocabulary([word for word, _ in items], [count for _, count in items], lowercase=lowercase)
+    words, numbers = [word for word, _ in items], [count for _, count in items]
+    return Vocabulary(words, numbers, lowercase=lowercase, segmenter=segmenter, terms=terms)

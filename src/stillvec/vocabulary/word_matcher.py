@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from stillvec.vocabulary.folding import fold, normalizer
 from stillvec.vocabulary.latin_matcher import LatinWordMatcher
+from stillvec.vocabulary.segmenters import SPACES, WordBreaker, to_original
 from stillvec.vocabulary.word_index import Vocabulary
 
 _FIRST = r"[\p{L}\p{N}_]"
@@ -52,8 +53,10 @@ class WordMatcher:
 
     def __init__(self, vocabulary: Vocabulary, *, lazy: bool = False) -> None:
         self._vocabulary = vocabulary
+        self._breaker = WordBreaker(vocabulary.segmenter, vocabulary.terms)
         if not lazy:
             _ = self._tokenizer
+            self._breaker.load()
 
     @cached_property
     def _tokenizer(self) -> Any:
@@ -61,14 +64,18 @@ class WordMatcher:
 
     def match(self, texts: Sequence[str]) -> WordSpans:
         """The words of the texts with their positions."""
-        encodings = self._tokenizer.encode_batch(texts, add_special_tokens=False)
+        broken, breaks = self._breaker.insert_all(texts)
+        encodings = self._tokenizer.encode_batch(broken, add_special_tokens=False)
         ids, text = _flat_ids(encodings)
         offsets = chain.from_iterable(chain.from_iterable(e.offsets for e in encodings))
         spans = np.fromiter(offsets, np.int32, 2 * len(ids)).reshape(-1, 2)
         starts, ends = spans[:, 0].copy(), spans[:, 1].copy()
         for number, string in enumerate(texts):
+            first, last = np.searchsorted(text, [number, number + 1])
+            if (inserted := breaks[number]) is not None:
+                starts[first:last] = to_original(starts[first:last], inserted)
+                ends[first:last] = to_original(ends[first:last], inserted)
             if not is_normalized("NFC", string):
-                first, last = np.searchsorted(text, [number, number + 1])
                 ends[first:last] = [extend_over_marks(string, end) for end in ends[first:last].tolist()]
         return WordSpans(ids, starts, ends, text)
 
@@ -83,7 +90,8 @@ class WordMatcher:
         return ids, np.repeat(np.arange(len(texts), dtype=np.int32), lengths)
 
     def _match_rows_slow(self, texts: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        return _flat_ids(self._tokenizer.encode_batch_fast(texts, add_special_tokens=False))
+        broken, _ = self._breaker.insert_all(texts)
+        return _flat_ids(self._tokenizer.encode_batch_fast(broken, add_special_tokens=False))
 
     @property
     def splits_on_whitespace(self) -> bool:
@@ -155,8 +163,8 @@ def _splitter() -> Any:
     return Split(Regex(_PATTERN), "removed", invert=True)
 
 
-def select_words(tokens: Iterable[str], lowercase: bool) -> list[str]:
+def select_words(tokens: Iterable[str], lowercase: bool, segmenter: str = SPACES) -> list[str]:
     """The folded tokens of a tokenizer's vocabulary that are words and contain a letter."""
     folded = dict.fromkeys(fold(token, lowercase) for token in tokens if any(char.isalpha() for char in token))
     terms = {*multiword_terms(folded)}
-    return [word for word in folded if word not in terms]
+    return WordBreaker(segmenter).select_whole([word for word in folded if word not in terms])

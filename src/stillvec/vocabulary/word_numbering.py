@@ -1,6 +1,8 @@
 """Numbers for all words of a stream of texts, in the order in which they first appear."""
 
-from collections.abc import Sequence
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -9,17 +11,25 @@ from numpy.typing import NDArray
 
 from stillvec.vocabulary.folding import fold
 from stillvec.vocabulary.latin_matcher import LatinWordMatcher
+from stillvec.vocabulary.segmenters import SPACES, WordBreaker
 from stillvec.vocabulary.token_cache import TokenInterner
+from stillvec.vocabulary.word_index import Vocabulary
 from stillvec.vocabulary.word_matcher import extend_over_marks, word_tokenizer
 
 
 class WordNumbering:
     """The words of texts as numbers; each new word gets the next one. Multi-word terms are not matched."""
 
-    def __init__(self, *, lowercase: bool = True) -> None:
+    def __init__(self, *, lowercase: bool = True, segmenter: str = SPACES, terms: Iterable[str] = ()) -> None:
         self.lowercase = lowercase
+        self._breaker = WordBreaker(segmenter, terms)
         self._numbers = TokenInterner()
         self._latin = LatinWordMatcher(self._numbers, (), lowercase)
+
+    @classmethod
+    def like(cls, vocabulary: Vocabulary) -> WordNumbering:
+        """A numbering that finds words as a vocabulary does."""
+        return cls(lowercase=vocabulary.lowercase, segmenter=vocabulary.segmenter, terms=vocabulary.terms)
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -40,6 +50,7 @@ class WordNumbering:
         return words, lengths
 
     def _number_slow(self, text: str) -> list[int]:
+        text, _ = self._breaker.insert(text)
         offsets = self._splitter.encode(text, add_special_tokens=False).offsets
         return [
             self._numbers[fold(text[start : extend_over_marks(text, end)], self.lowercase)] for start, end in offsets

@@ -7,6 +7,7 @@ stillvec analyze teacher:NEW --against teacher:OLD [--text FILE]: what changed i
 import argparse
 import math
 from collections.abc import Sequence
+from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
 
@@ -24,9 +25,9 @@ from stillvec.analysis import (
     mean_value,
     saturation,
 )
+from stillvec.analysis.score_regression import Slope, explain_scores
 from stillvec.cli.console import note, print_json, table, write_json
 from stillvec.cli.figures import check_drawable, draw_geometry
-from stillvec.cli.flags import add_common
 from stillvec.cli.progress_bar import show_events
 from stillvec.combination.change import Moves
 from stillvec.errors import UsageError
@@ -63,7 +64,8 @@ _SAME = (
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add_common(parser, "vectors")
+    what = "a folder of vectors, a file in any format, or hf://OWNER/NAME; not needed with --explain"
+    add("vectors", nargs="?", metavar="VECTORS", help=what)
     add("--data", metavar="DIR", help="test data for the components (default: as for evaluate)")
     tasks = "tasks that score the components (default: %(default)s)"
     add("--tasks", metavar="A,B", default="similarity", help=tasks)
@@ -85,6 +87,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--entropy", type=int, nargs="?", const=100, metavar="N", help=entropy)
     codes = "residual entropy of bits or product codes about the attributes of a lexicon (default: wordnet)"
     add("--codes", nargs="?", const="wordnet", metavar="FILE", help=codes)
+    explain = "scores that evaluate --json wrote: regress them on the factors of --by"
+    add("--explain", metavar="SCORES.json", help=explain)
+    by = "a table with tabs: vectors, dataset or task first, then numbers; a column NAME:log2 is taken as logarithm"
+    add("--by", metavar="FACTORS.tsv", help=by)
+    add("--metric", metavar="NAME", help="with --explain: the metric (default: the first of each dataset)")
     add("-k", type=int, default=20, metavar="N", help="number of words to show (default: %(default)s)")
     add("--out", type=Path, metavar="FILE", help="draw a figure: .svg or .png")
     add("--json", metavar="FILE", help="write all numbers as JSON; - prints only them")
@@ -100,6 +107,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    if options.explain or options.by:
+        return _explain(options)
+    if options.vectors is None:
+        raise UsageError.expected("vectors", "nothing", where="stillvec analyze")
     if is_teacher(options.vectors):
         return _run_layers(options) if options.against is None else _run_teachers(options)
     if options.text:
@@ -129,6 +140,30 @@ def run(options: argparse.Namespace) -> int:
         if options.json != "-":
             note(f"Wrote {options.out}")
     return 0
+
+
+def _explain(options: argparse.Namespace) -> int:
+    if not (options.explain and options.by):
+        raise UsageError.conflict("--explain SCORES.json and --by FACTORS.tsv need each other")
+    regression = explain_scores(options.explain, options.by, metric=options.metric)
+    if options.json == "-":
+        print_json(asdict(regression), indent=1)
+        return 0
+    rows = [
+        (factor.name, _slope(factor.alone), _slope(factor.joint), f"{factor.inflation:.1f}", f"{factor.p:.3g}")
+        for factor in regression.factors
+    ]
+    title = f"{regression.n_scores} scores, R² {regression.r_squared:.3f}; change of the score per unit [95%]"
+    table(title, ("factor", "alone", "with all", "VIF", "p"), rows)
+    for sentence in regression.notes():
+        note(sentence)
+    if options.json:
+        write_json(options.json, asdict(regression))
+    return 0
+
+
+def _slope(slope: Slope) -> str:
+    return f"{slope.value:.4f} [{slope.low:.4f}, {slope.high:.4f}]"
 
 
 def _run_layers(options: argparse.Namespace) -> int:

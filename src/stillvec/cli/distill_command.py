@@ -16,6 +16,7 @@ from stillvec.pipeline.result_folders import locate_results
 from stillvec.pipeline.settings import CONTEXTS, PURPOSES, Distillation, format_preset
 from stillvec.progress import format_bytes, format_duration
 from stillvec.verbs.distillation import distill_all, plan
+from stillvec.vocabulary.segmenters import SPACES, describe_segmenter
 
 if TYPE_CHECKING:
     from stillvec.pipeline.plan import Plan
@@ -111,6 +112,8 @@ def _print_plan(estimate: Plan) -> None:
     rows = [
         ("vocabulary", f"{estimate.n_words:,} words{corpus}"),
         *_describe_choice(estimate),
+        ("words are", "" if estimate.segmenter == SPACES else describe_segmenter(estimate.segmenter)),
+        ("teacher and text", "" if estimate.fit is None else estimate.fit.describe()),
         ("the teacher reads", f"about {estimate.n_sentences:,} texts, {estimate.n_tokens:,} tokens"),
         ("time", f"about {format_duration(estimate.seconds)}, without finishing the methods"),
         ("memory", f"at most {_round_up(estimate.memory)} at the peak"),

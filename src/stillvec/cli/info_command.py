@@ -22,6 +22,8 @@ from stillvec.vocabulary.glued_words import find_glued
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("thing", metavar="VECTORS_OR_TEACHER_OR_CORPUS")
     parser.add_argument("--field", metavar="NAME", help="field of JSON lines or Parquet that contains the text")
+    texts = "teacher only: what its tokenizer makes of texts, each a file or NAME=FILE, as in de=german.txt"
+    parser.add_argument("--texts", nargs="+", metavar="[NAME=]FILE", help=texts)
     parser.add_argument("--all", action="store_true", help="vectors only: show all entries of the manifest")
     parser.add_argument("--json", action="store_true", help="print everything as JSON")
     parser.add_argument("--verify", action="store_true", help="vectors only: compare the files with their checksums")
@@ -41,6 +43,9 @@ def run(options: argparse.Namespace) -> int:
         verify = verify_index if is_index(Path(options.thing)) else verify_folder
         note(f"Verified {', '.join(verify(Path(options.thing)))} in {options.thing}")
         return 0
+    if options.texts:
+        _print_fits(options)
+        return 0
     with show_warnings():
         place = local_path(options.thing)
         title, facts = _facts(place, options)
@@ -51,6 +56,37 @@ def run(options: argparse.Namespace) -> int:
             facts = _overview(place, facts)
         table(title, ("", ""), [(key, _shorten(value)) for key, value in facts.items()])
     return 0
+
+
+def _print_fits(options: argparse.Namespace) -> None:
+    from stillvec.analysis.tokenizer_fit import measure_texts
+
+    texts = dict(_name_text(text) for text in options.texts)
+    with show_warnings():
+        fits = measure_texts(options.thing, texts, field=options.field)
+    if options.json:
+        print_json({name: fit.to_dict() for name, fit in fits.items()}, indent=2)
+        return
+    headers = ("text", "words", "tokens per word", "one token", "4 or more", "unknown", "of its tokens used", "fits")
+    rows = [
+        (
+            name,
+            f"{fit.n_words:,}",
+            f"{fit.tokens_per_word:.2f}",
+            f"{fit.n_whole / fit.n_words:.1%}",
+            f"{fit.many:.1%}",
+            f"{fit.unknown:.1%}",
+            f"{fit.coverage[1]:.1%}",
+            "yes" if fit.fits else "no",
+        )
+        for name, fit in fits.items()
+    ]
+    table(f"Teacher {options.thing} and texts", headers, rows)
+
+
+def _name_text(text: str) -> tuple[str, str]:
+    name, equals, path = text.partition("=")
+    return (name, path) if equals and not Path(text).exists() else (Path(text).name, text)
 
 
 def _facts(path: Path, options: argparse.Namespace) -> tuple[str, dict[str, Any]]:

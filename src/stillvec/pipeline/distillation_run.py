@@ -28,12 +28,14 @@ from stillvec.progress import Phase, Progress, format_bytes, relay
 from stillvec.result import MethodResult, Result
 from stillvec.statistics import Statistics
 from stillvec.teachers import Teacher
+from stillvec.teachers.text_fit import TextFit, measure_fit
 from stillvec.training.schedule import TrainingProgress
 from stillvec.vocabulary import Vocabulary
 from stillvec.vocabulary.folding import fold
 from stillvec.vocabulary.segmenters import SPACES, describe_segmenter, select_terms
 from stillvec.vocabulary.word_matcher import select_words
 
+_FIT_CHARACTERS = 50_000  # of the corpus that are compared with the tokens of the teacher
 _NEIGHBOURS = 8  # a context of one word is also one of this many others
 _SENTENCE_WORDS = 15  # on average
 _TEACHER_WORDS = 30_000  # the first of its whole words, which are the most frequent
@@ -76,6 +78,7 @@ class Run:
         self.memory_floor = RESERVE  # bytes that must stay free, or the run is stopped
         self._pass: EncodingPass | None = None  # while the teacher reads
         self.corpus_facts = CorpusFacts()
+        self.fit: TextFit | None = None  # of teacher and corpus
         self.read_facts = ReadFacts(settings.contexts)
         self.reader.check(settings, corpus)
         self._decisive = facts_of_settings(settings, None if add_to is None else Path(add_to))
@@ -159,6 +162,9 @@ class Run:
         self._set_learners(teacher)
         self.names = tuple(self._learners)
         self._check(teacher, self._learners)
+        if self.corpus is not None and self.reader.finishes:
+            self.fit = measure_fit(teacher.tokenizer, self.corpus.sample(_FIT_CHARACTERS), self.settings.segmenter)
+            yield Progress(Phase.STARTING, 0, None, "", 0.0, note=self.fit.describe())
         if self.corpus is None:
             vocabulary = self._words_without_corpus(teacher)
         else:

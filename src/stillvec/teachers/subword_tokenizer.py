@@ -65,6 +65,7 @@ class SubwordTokenizer:
         self._backend = _escape_special_tokens(backend)  # "[SEP]" in a corpus is text
         config = json.loads(self._backend.to_str())
         self._kinds = config["model"]["type"], *_pre_tokenizers(config["pre_tokenizer"])
+        self.unknown_id = _unknown_id(backend, config["model"])
         self.leading_space = " " if self._needs_space() else ""
         self.prefix += tuple(self._ids(prompt.rstrip() if self.leading_space else prompt))
 
@@ -98,6 +99,11 @@ class SubwordTokenizer:
         return [token for token in tokens if not token.startswith("##")]
 
     @property
+    def size(self) -> int:
+        """The number of tokens that there are."""
+        return int(self._backend.get_vocab_size())
+
+    @property
     def splits_on_whitespace(self) -> bool:
         """Whether the tokens of a text are those of its whitespace-separated parts: by kind, confirmed by trial."""
         if not any({model, before} <= {*self._kinds} for model, before in _SPLITTING):
@@ -126,6 +132,14 @@ class SubwordTokenizer:
         if bare == spaced:  # the mark of a missing space would count as the first letter
             return self._kinds[1:2] == ("Metaspace",)
         return twice == bare + spaced
+
+
+def _unknown_id(backend: Any, model: Any) -> int:
+    """The token for what the tokenizer does not know; -1 if it has none, as one of bytes."""
+    if model.get("byte_fallback"):
+        return -1
+    unknown = model.get("unk_id") if model["type"] == "Unigram" else backend.token_to_id(str(model.get("unk_token")))
+    return -1 if unknown is None else int(unknown)
 
 
 def _pre_tokenizers(config: Any) -> list[str]:

@@ -14,7 +14,6 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from threading import Lock
 from typing import Any
 from unicodedata import category
 
@@ -148,23 +147,25 @@ class WordBreaker:
 
     def __init__(self, segmenter: str, terms: Iterable[str] = ()) -> None:
         self.names = split_names(segmenter)
-        self._lock = Lock()
+        self.terms = tuple(terms)
         scripts = {script for name in self.names for script in SEGMENTERS[name].scripts}
         self._any = re.compile(f"[{''.join(SCRIPTS[script] for script in scripts)}]") if scripts else None
         self._kana = re.compile(f"[{SCRIPTS['kana']}]") if "kana" in scripts else None
         self._runs: _Runs = []
         self._japanese: _Runs = []
-        longest_first = sorted(terms, key=lambda term: (-len(term), term))
+        longest_first = sorted(self.terms, key=lambda term: (-len(term), term))
         self._terms = re.compile("|".join(map(re.escape, longest_first)), re.IGNORECASE) if longest_first else None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return WordBreaker, (",".join(self.names) or SPACES, self.terms)  # other processes load the packages themselves
 
     def load(self) -> None:
         """Import the packages, whose dictionaries processes then share; otherwise when the first run is found."""
-        with self._lock:
-            if self.names and not self._runs:
-                parts = [SEGMENTERS[name] for name in self.names]
-                loaded = [(part.scripts, lru_cache(_CACHED_RUNS)(_tuple_of(part.load()))) for part in parts]
-                self._japanese = _find_runs(sorted(loaded, key=lambda part: "kana" not in part[0]))
-                self._runs = _find_runs(loaded)
+        if self.names and not self._runs:
+            parts = [SEGMENTERS[name] for name in self.names]
+            loaded = [(part.scripts, lru_cache(_CACHED_RUNS)(_tuple_of(part.load()))) for part in parts]
+            self._japanese = _find_runs(sorted(loaded, key=lambda part: "kana" not in part[0]))
+            self._runs = _find_runs(loaded)
 
     def insert(self, text: str) -> tuple[str, NDArray[np.int64] | None]:
         """The text with its breaks, and their positions in it; None if there are none."""

@@ -102,6 +102,12 @@ def test_the_readme_prints_what_it_says(work_folder: Path) -> None:
     assert [*work_folder.iterdir()] == []
 
 
+def test_the_guide_to_languages_prints_what_it_says(work_folder: Path) -> None:
+    for package in ("rjieba", "gensim"):
+        pytest.importorskip(package)
+    check_page(PAGE.parent / "howto" / "languages.md")
+
+
 @pytest.mark.slow
 def test_the_guides_print_what_they_say(work_folder: Path) -> None:
     """They use the files of the tutorial."""

@@ -148,6 +148,12 @@ def _add_counts(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, i
     return counts
 
 
+def make_counter(choice: WordChoice) -> WordCounter:
+    """An empty counter that finds words as the settings say."""
+    lowercase, segmenter = choice.lowercase, choice.segmenter
+    return WordCounter(lowercase=lowercase, include_words=choice.include_words, segmenter=segmenter)
+
+
 def count_partition(
     corpus: Corpus, choice: WordChoice, partition: Partition | None = None
 ) -> Generator[Progress, None, CorpusCounts]:
@@ -160,8 +166,7 @@ def count_partition(
     corpus.watch()
     by_file = part.count > 1 and len(corpus.sources) >= _MIN_FILES * part.count
     numbered = corpus.paragraphs_by_file((lambda file: file % part.count == part.index) if by_file else None)
-    lowercase, segmenter = choice.lowercase, choice.segmenter
-    counter = WordCounter(lowercase=lowercase, include_words=choice.include_words, segmenter=segmenter)
+    counter = make_counter(choice)
     n_words = n_paragraphs = n_characters = 0
     n_bytes = corpus.n_bytes / (part.count if by_file else 1)
     digests: dict[int, str] = {}

@@ -21,9 +21,16 @@ from stillvec.corpus.text_chunk import StreamPosition, TextChunk, TextUnit
 from stillvec.corpus.text_corpus import CorpusReport
 from stillvec.corpus.worker_pool import MAX_WORKERS, WorkerPool, available_cores, can_fork
 from stillvec.errors import StillvecWarning
-from stillvec.pipeline.corpus_counts import CorpusCounts, CorpusFacts, WordChoice, count_partition, group_paragraphs
+from stillvec.pipeline.corpus_counts import (
+    CorpusCounts,
+    CorpusFacts,
+    WordChoice,
+    count_partition,
+    group_paragraphs,
+    make_counter,
+)
 from stillvec.progress import Phase, Progress, drain
-from stillvec.vocabulary import Vocabulary, WordCounter
+from stillvec.vocabulary import Vocabulary
 
 _MIN_BYTES = 4 << 20  # of files; less is counted sooner than processes are started
 _REPORT_SECONDS = 0.2  # between progress events
@@ -45,7 +52,7 @@ class _ChunkCounter:
     """Counts the words of chunks; one without texts asks for the counts."""
 
     def __init__(self, choice: WordChoice) -> None:
-        self._counter = WordCounter(lowercase=choice.lowercase, include_words=choice.include_words)
+        self._counter = make_counter(choice)
 
     def __call__(self, chunk: TextChunk) -> list[_PartCounts]:
         if chunk.texts:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import DatasetError, UsageError
-from stillvec.evaluation.dataset_files import lines
+from stillvec.heads.dataset_files import lines
 from stillvec.input_checks import check_arguments
 
 _LOG = ":log2"  # after the name of a factor whose logarithm is meant

@@ -23,6 +23,7 @@ from stillvec.vocabulary import Vocabulary
 
 WORDS = [f"word{number}" for number in range(60)]
 SMALL: dict[str, dict[str, object]] = {  # settings for a space of 12 dimensions; files are written where they are named
+    "attributes": {"lexicon": ""},
     "auto": {"pairs": ""},
     "select_dims": {"dim": 4},
     "pca": {"dim": 4},
@@ -49,6 +50,9 @@ def step(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     known = [f"word{row} word{3 * row % 59} {row % 7}\na b {row % 3}\n" for row in range(60)]
     (tmp_path / "pairs.txt").write_text("".join(known))
     files = {"lexicon": str(tmp_path / "lexicon.txt"), "pairs": str(tmp_path / "pairs.txt")}
+    if name == "attributes":
+        lines = [f"word{row}\tkind{row % 3} group{row % 7}\n" for row in range(60)]
+        (tmp_path / "lexicon.txt").write_text("".join(lines))
     needed = {key: files.get(key, value) for key, value in SMALL.get(name, {}).items()}
     return settings_from(STEPS[name], needed)
 

@@ -22,7 +22,7 @@ from stillvec.training.schedule import TrainingProgress, divergence_error
 if TYPE_CHECKING:  # GloVe and gensim's methods do without torch
     from stillvec.training.checkpoint import Checkpoint
 
-_MAY_BE_ZERO = ("alpha", "dropped_ngrams", "seed", "subsample")
+_MAY_BE_ZERO = ("alpha", "dropped_ngrams", "prior", "scrambled", "seed", "subsample")
 
 
 @dataclass(frozen=True)

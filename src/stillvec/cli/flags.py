@@ -35,7 +35,7 @@ def add_cache(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 def add_oov(parser: argparse.ArgumentParser, summary: str) -> None:
-    add_renamed(parser, "--unknown", parser.add_argument("--oov", metavar="subword[:key=value,...]", help=summary))
+    add_renamed(parser, "--unknown", parser.add_argument("--oov", metavar="NAME[:key=value,...]", help=summary))
 
 
 def add_renamed(parser: argparse.ArgumentParser, old: str, new: argparse.Action) -> None:

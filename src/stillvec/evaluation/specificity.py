@@ -7,6 +7,7 @@ with two scores that need no vectors:
     length         number of words
     norm-sum       norm of the sum of the known words
     norm-mean      norm of their mean
+    entropy        of the Gaussian of the text, negated; of vectors by `train --method word_operators` only
 
 The metric of each is Spearman's ρ with the ratings; `-given-length` the partial correlation, given the length. If all
 ratings are 0 or 1 (News), also
@@ -46,6 +47,8 @@ from stillvec.heads.dataset_files import lines
 from stillvec.heads.lookup import Lookup
 from stillvec.heads.sequence_batches import Representation
 from stillvec.heads.splits import part_of, parts_beside, whole_datasets
+from stillvec.numerics import compose_operators
+from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 
 _WHAT = "a text, a tab and a number"
@@ -81,6 +84,11 @@ class Specificity(ContextualTask):
         scores = {"length": length, "norm-sum": sums, "norm-mean": sums / np.maximum(sequences.known, 1)}
         if isinstance(lookup, Lookup):
             scores = {"information": measure_information(lookup, texts)} | scores
+            if is_trained_by(lookup.vectors, "word_operators"):
+                rows, text = lookup.text_rows(texts)
+                known = rows >= 0
+                gaussians = compose_operators(lookup.vectors.matrix, rows[known], text[known], len(texts))
+                scores["entropy"] = -gaussians.entropy()
         values = {name: score[:n] for name, score in scores.items()}
         if len(texts) > n:
             gold = np.array(items.labels)
@@ -94,7 +102,7 @@ class Specificity(ContextualTask):
     def score(self, items: Items, answers: Answers, chosen: Rows, resampling: Resampling) -> dict[str, Estimate]:
         values = {name: array[chosen] for name, array in answers.values.items()}
         gold, n, scores = items.gold[chosen], len(chosen), dict[str, Estimate]()
-        names = [name for name in ("information", "length", "norm-sum", "norm-mean") if name in values]
+        names = [name for name in ("information", "length", "norm-sum", "norm-mean", "entropy") if name in values]
         for name in names:
             scores[name] = resampling.correlation(spearman, gold, values[name])
         measures: dict[str, Measure] = {}
@@ -107,6 +115,11 @@ class Specificity(ContextualTask):
             right = values[f"given-length:{name}"]
             measures[f"accuracy-{name}-given-length"] = ratio((right == 1).astype(float), np.isfinite(right))
         return scores | estimates(measures, n, resampling)
+
+
+def is_trained_by(vectors: WordVectors, method: str) -> bool:
+    """Whether a method made these vectors and no step changed them since."""
+    return vectors.provenance.get("method") == method and not vectors.provenance.get("refined")
 
 
 def measure_information(lookup: Lookup, texts: list[str]) -> Floats:

@@ -3,16 +3,23 @@
 The senses of a word are merged, and so are words that differ only in case.
 """
 
-from collections.abc import Iterator
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
 from stillvec.lexicons.edge_lines import bad_entry, empty_file, read_entries
-from stillvec.lexicons.wordnet import Synset, find_wordnet, read_files
+from stillvec.lexicons.rated_pairs import Pair
+from stillvec.lexicons.wordnet import Synset, find_wordnet, read_files, read_synsets
 from stillvec.vocabulary.folding import fold
+from stillvec.vocabulary.function_words import list_function_words
 
+Descriptions = dict[str, dict[str, float]]  # word → its attributes and their weights
+_ABOVE = 0.5  # weight of a synset that is above one of the word's, anywhere
 WordNetKind = Literal["hypernyms", "lexnames"]
 Attributes = dict[str, frozenset[str]]
+_NEAR = ("hypernym", "similar")  # relations to synsets that say as much as the word's own
+_WORD = re.compile(r"[^\W\d_]+")
 _PARTS = {
     "adj": "all pert",
     "adv": "all",
@@ -37,6 +44,66 @@ def read_attributes(path: Path, kind: WordNetKind = "hypernyms") -> Attributes:
     if not merged:
         raise empty_file("a word, a tab and attributes", path)
     return {word: frozenset(attributes) for word, attributes in merged.items()}
+
+
+def read_descriptions(paths: Sequence[Path], without: Collection[Pair] = ()) -> Descriptions:
+    """Word → all that lexicons say of it, with weights, from files or WordNet (`Path()`: wherever it is installed).
+
+    Of WordNet: synsets and those directly above or similar (1), those above anywhere (0.5), categories (1), and the
+    words of glosses (1), with the word itself, which links it to the glosses that use it. Of two words that are paired
+    in `without` (pairs of `as_pair`), neither gets a synset of the other nor the other as a word of its gloss.
+    """
+    partners: dict[str, set[str]] = {}
+    for left, right in without:
+        partners.setdefault(left, set()).add(right)
+        partners.setdefault(right, set()).add(left)
+    merged: Descriptions = {}
+    for path in paths:
+        if path == Path() or path.is_dir():
+            entries = _describe_words(find_wordnet(None if path == Path() else path), partners)
+        else:
+            entries = (
+                (fold(word, True), {f"{path.name}:{name}": 1.0 for name in names}) for word, names in _read_table(path)
+            )
+        for word, attributes in entries:
+            own = merged.setdefault(word, {})
+            for name, weight in attributes.items():
+                own[name] = own.get(name, 0.0) + weight
+    return merged
+
+
+def _describe_words(folder: Path, partners: Mapping[str, set[str]]) -> Iterator[tuple[str, dict[str, float]]]:
+    """What each synset says of each of its words."""
+    files, function_words = read_files(folder), {*list_function_words("english")}
+    members = {
+        f"{file.removeprefix('data.')}:{synset.offset}": {fold(word, True) for word in synset.words}
+        for file, synsets in files.items()
+        for synset in synsets.values()
+    }
+    for file, synsets in files.items():
+        glosses = {synset.offset: synset.gloss for synset in read_synsets(folder / file, pointers=False)}
+        for offset, synset in synsets.items():
+            key = f"{file.removeprefix('data.')}:{offset}"
+            near = [key, *(f"{f.removeprefix('data.')}:{at}" for kind, f, at, _ in synset.pointers if kind in _NEAR)]
+            says = {f"category:{synset.lexname}": 1.0}
+            says |= {f"above:{name}": _ABOVE for name in _find_hypernyms(files, synset)}
+            says |= {f"synset:{name}": 1.0 for name in near}
+            gloss = _WORD.findall(glosses.get(offset, "").partition('; "')[0].lower())
+            says |= {f"gloss:{word}": 1.0 for word in gloss if word not in function_words}
+            for word in members[key]:
+                paired = partners.get(word)
+                if paired and members[key] & paired:
+                    continue
+                kept = {
+                    name: weight for name, weight in says.items() if not paired or not _tells(name, paired, members)
+                }
+                yield word, kept | {f"gloss:{word}": 1.0}
+
+
+def _tells(attribute: str, paired: set[str], members: Mapping[str, set[str]]) -> bool:
+    """Whether an attribute names a paired word."""
+    kind, _, name = attribute.partition(":")
+    return name in paired if kind == "gloss" else bool(members.get(name, set()) & paired)
 
 
 def _read_table(path: Path) -> Iterator[tuple[str, set[str]]]:

@@ -23,6 +23,7 @@ STEPS: Registry[type[Step]] = Registry(
     "step",
     {
         "all_but_the_top": "stillvec.refinement.all_but_the_top:AllButTheTop",
+        "attributes": "stillvec.refinement.lexicon_attributes:LexiconAttributes",
         "auto": "stillvec.refinement.auto_steps:AutoSteps",
         "bits": "stillvec.refinement.bits:Bits",
         "center": "stillvec.refinement.center:Center",
@@ -88,12 +89,15 @@ def describe_step(step: Step) -> dict[str, Any]:
 
 
 def unknown_steps(text: str | None) -> list[Step]:
-    """The steps for out-of-vocabulary words: `subword`, optionally with settings; none for None."""
+    """The steps for out-of-vocabulary words: `subword` or `attributes`, optionally with settings; none for None."""
     if text is None:
         return []
-    if text.partition(":")[0] != "subword":
-        raise UsageError.expected("'subword' or 'subword:key=value,...'", repr(text), where="oov")
-    return [read_step(text)]
+    name = text.partition(":")[0]
+    if name not in ("subword", "attributes"):
+        what = "'subword' or 'attributes', alone or as in 'subword:key=value,...'"
+        raise UsageError.expected(what, repr(text), where="oov")
+    step = read_step(text)
+    return [step if name == "subword" else dataclasses.replace(step, extend=True, weight=0.0)]  # type: ignore[type-var]
 
 
 def measure_loss(before: WordVectors, after: WordVectors) -> dict[str, float]:

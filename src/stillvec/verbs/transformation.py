@@ -66,7 +66,8 @@ def refine(
     vectors: the vectors, the path of a folder or file, or a data frame (see `load`).
     steps: names with settings ("retrofit:lexicon=ppdb-xl.txt,sweeps=10"), objects of their classes, entries of a
         manifest, or lists of these.
-    oov: "subword" fits, last, character n-grams for out-of-vocabulary words (default: none).
+    oov: "subword" fits, last, character n-grams for out-of-vocabulary words; "attributes" adds the other words of a
+        lexicon (default: none).
     like: a folder whose own refine steps are done first (default: none).
     out: the folder to write (default: nothing is written).
     force: replace what exists; in a folder that stillvec did not write, only files of the same names (default: False).

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from safetensors.torch import load_file
 from test_adaptation import TEXTS, make_teacher, write_text
 
 import stillvec
 from stillvec.adaptation import model_training
+from stillvec.adaptation.attribute_model import AttributeModel, find_attributes
 from stillvec.adaptation.model_training import keep_largest, scale_rate
 from stillvec.adaptation.token_stream import cut_rows, mask_tokens
 from stillvec.errors import CorpusError, TrainingError, UsageError
@@ -193,3 +195,45 @@ def test_a_causal_teacher_cannot_predict_masks(text: Path, tmp_path: Path) -> No
     teacher = make_teacher(tmp_path / "teacher", "gpt2")
     with pytest.raises(UsageError, match="mask"):
         stillvec.adapt(teacher, f"pretrain:text={text},{SMALL},objective=masked", out=tmp_path / "out", device="cpu")
+
+
+@pytest.fixture
+def lexicon(tmp_path: Path) -> Path:
+    words = sorted({word for line in TEXTS for word in line.split()})
+    path = tmp_path / "lexicon.tsv"
+    path.write_text("".join(f"{word}\tall {'odd' if n % 2 else 'even'}\n" for n, word in enumerate(words)), "utf-8")
+    return path
+
+
+def test_attributes_are_added_as_the_mean_of_their_vectors(lexicon: Path) -> None:
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    lm = GPT2LMHeadModel(GPT2Config(vocab_size=40, n_embd=8, n_layer=1, n_head=2)).eval()
+    words = [line.partition("\t")[0] for line in lexicon.read_text("utf-8").splitlines()]
+    table = find_attributes(str(lexicon), {word: row for row, word in enumerate(words)})
+    assert table.shape == (len(words), 1)  # "odd" and "even" have fewer than ten words
+    model = AttributeModel(lm, np.eye(40, 3, dtype=np.float32) + np.eye(40, 3, 1, dtype=np.float32), "both", 0)
+    added = model.mean_vectors()
+    assert torch.allclose(added[1], model.vectors[[1, 2]].mean(0), atol=1e-6)
+    assert torch.equal(added[5], torch.zeros(8))  # a word without attributes stays
+    ids = torch.tensor([[0, 1, 5, 2]])
+    logits, states = model.read(ids)
+    expected = F.binary_cross_entropy(torch.sigmoid(model.detector(states)), model.has[ids])
+    assert torch.allclose(model.predict_attributes(states, ids), expected, rtol=1e-5)
+    folded = model.fold()
+    assert torch.allclose(folded(input_ids=ids).logits, logits, atol=1e-5)
+
+
+@pytest.mark.parametrize("use", ["input", "output", "both"])
+def test_a_model_with_attributes_is_an_ordinary_teacher(use: str, text: Path, lexicon: Path, tmp_path: Path) -> None:
+    step = f"pretrain:text={text},objective=causal,max_steps=4,{NEW},attributes={lexicon},attributes_in={use}"
+    out = stillvec.adapt("new", step, out=tmp_path / "out", device="cpu")
+    plain = step.partition(",attributes=")[0]
+    stillvec.adapt("new", plain, out=tmp_path / "plain", device="cpu")
+    assert load_teacher(str(out)).digest != load_teacher(str(tmp_path / "plain")).digest
+    assert load_teacher(str(out)).dim == 16
+
+
+def test_attributes_need_a_new_left_to_right_model(text: Path, lexicon: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="causal"):
+        stillvec.adapt("new", f"pretrain:text={text},{NEW},attributes={lexicon}", out=tmp_path / "out", device="cpu")

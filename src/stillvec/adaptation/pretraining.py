@@ -4,6 +4,8 @@ A teacher with a mask token learns to predict masked tokens, another the next to
 made, and trained alone for a tenth of the steps, so that it does not disturb the teacher. `stillvec adapt new` makes a
 tokenizer and a small model of the text alone (Wu & Dredze 2020): `layers`, `dim`, `heads`, `vocabulary`.
 
+With `attributes`, a new left-to-right model learns what a lexicon says of words (`attribute_model.py`).
+
 Every fiftieth row of text is held out; the manifest has the loss and the perplexity on these before and after, of
 masked models for the same masks.
 """
@@ -15,7 +17,7 @@ import time
 from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 import torch
@@ -24,6 +26,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from stillvec.adaptation.adaptation_steps import AdaptationResources, Facts, describe_adaptation
+from stillvec.adaptation.attribute_model import AttributeModel, AttributeUse, find_attributes
 from stillvec.adaptation.language_models import (
     LoadedModel,
     Objective,
@@ -75,6 +78,8 @@ class Pretraining(TrainedStep):
     layers: int = 6  # of a new model
     dim: int = 256  # of a new model
     heads: int = 4  # of a new model
+    attributes: str = ""  # wordnet, or a file of words and attributes, for a new left-to-right model
+    attributes_in: AttributeUse = "both"  # added to the input, predicted of the next word, or both
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -86,7 +91,8 @@ class Pretraining(TrainedStep):
             raise UsageError.expected(f"a multiple of {self.heads} heads", self.dim, where="dim")
 
     def list_inputs(self) -> list[Path]:
-        return [Path(source) for source in Corpus(*self.text).sources]
+        lexicon = [Path(self.attributes)] if self.attributes else []
+        return [Path(source) for source in Corpus(*self.text).sources] + lexicon
 
     def steps(self, source: Path, target: Path, resources: AdaptationResources) -> Generator[Progress, None, Facts]:
         start = time.perf_counter()
@@ -101,6 +107,11 @@ class Pretraining(TrainedStep):
         yield Progress("reading tokens", 0, None, "", time.perf_counter() - start)
         data = _TokenRows(corpus, tokenizer, objective, self)
         model, new = self._open(source, tokenizer, objective, is_new=is_new)
+        if self.attributes:
+            if not is_new or objective != "causal":
+                raise UsageError.expected("objective=causal and a new teacher", objective, where="setting 'attributes'")
+            table = find_attributes(self.attributes, tokenizer.get_vocab())
+            model = AttributeModel(model, table, self.attributes_in, self.seed)
         model = model.to(resolve_device(resources.device))
         model.config.use_cache = False
         per_epoch, n_steps = require_steps(len(data.train), self)
@@ -120,7 +131,7 @@ class Pretraining(TrainedStep):
         if not is_new:
             copy_rest(source, target)
         yield Progress(Phase.WRITING, 0, None, "", 0.0)
-        write_model(model, target, None if not is_new else tokenizer)
+        write_model(model.fold() if self.attributes else model, target, None if not is_new else tokenizer)
         pruned = sorted({*list_pruned(source)} | (trainer.name_pruned() if self.sparsity else set()))
         return {
             "pruned": pruned,
@@ -172,8 +183,11 @@ class _TokenRows:
         device = next(model.parameters()).device
         if self.objective == "causal":
             ids = torch.from_numpy(rows.astype(np.int64)).to(device)
-            logits = model(input_ids=ids).logits[:, :-1]  # (B, T - 1, V)
-            return F.cross_entropy(logits.flatten(0, 1).float(), ids[:, 1:].flatten())
+            logits, states = model.read(ids) if self.settings.attributes else (model(input_ids=ids).logits, None)
+            loss = F.cross_entropy(logits[:, :-1].flatten(0, 1).float(), ids[:, 1:].flatten())
+            if states is None or self.settings.attributes_in == "input" or not model.training:
+                return loss
+            return loss + cast(Tensor, model.predict_attributes(states[:, :-1], ids[:, 1:]))
         changed, chosen = mask_tokens(rows, self.special, self.mask, self.settings.mask, random, self.weights)
         ids, places = torch.from_numpy(changed).to(device), torch.from_numpy(chosen).to(device)
         targets = torch.from_numpy(rows[chosen].astype(np.int64)).to(device)

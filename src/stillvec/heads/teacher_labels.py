@@ -56,6 +56,9 @@ def label_texts(
         likely = yield from _ask_classifier(folder, data, texts, device)
     else:
         likely = yield from _ask_probe(option.model, data, texts, device)
+    if not np.isfinite(likely).all():
+        cure = "its weights may have diverged; tune it again"
+        raise TeacherError.expected("finite probabilities", "NaN", path=option.model, cure=cure, code="not-finite")
     if option.hard:
         likely = likely > 0.5 if data.multilabel else one_hot(likely.argmax(axis=1), likely.shape[1])
     return np.asarray(likely, np.float32)
@@ -79,7 +82,7 @@ def _ask_classifier(
     place = resolve_device(device)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
     model = transformers.AutoModelForSequenceClassification.from_pretrained(
-        folder, local_files_only=True, use_safetensors=True
+        folder, local_files_only=True, use_safetensors=True, dtype=torch.float32
     )
     names = [str(model.config.id2label[number]) for number in range(model.config.num_labels)]
     if missing := [*{*data.names} - {*names}]:

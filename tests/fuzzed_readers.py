@@ -676,6 +676,40 @@ def _gone_on(folder: Path) -> Reader:
     )
 
 
+# --- small models on vectors, and what they learn from
+
+LABELLED = [
+    (f"{word} and {other}", label) for word, label in (("ice", "cold"), ("fire", "warm")) for other in WORDS * 3
+]
+HEAD_KINDS = ("linear", "cnn:epochs=1", "attention:epochs=1", "knn:k=3")
+
+
+def _heads() -> Iterator[Reader]:
+    from stillvec import fit
+    from stillvec.heads.head_folder import load_head
+    from stillvec.heads.labelled_data import read_data
+
+    def predict(folder: Path) -> None:
+        head = load_head(folder / "h")
+        head.predict(["ice and snow", "", "a"])
+        head.explain(["ice and snow"])
+
+    for kind in HEAD_KINDS:
+        write = partial(lambda kind, folder: fit(_vectors(), LABELLED, head=kind, out=folder / "h"), kind)
+        yield Reader(f"head {kind.partition(':')[0]}", predict, (_written(write),))
+    rows = [(label, text) for text, label in LABELLED]
+    texts = {
+        "a.txt": "".join(f"{label} {text}\n" for label, text in rows),
+        "a.csv": "text,label\n" + "".join(f'"{text}",{label}\n' for label, text in rows),
+        "a.conllu": TREE * 20,
+        "a.jsonl": "".join(json.dumps({"text": text, "label": label}) + "\n" for label, text in rows),
+    }
+    for name, text in texts.items():
+        unit = "tokens" if name == "a.conllu" else "text"
+        read = partial(lambda name, unit, folder: read_data(folder / name, unit), name, unit)
+        yield Reader(f"labelled {name}", read, _texts(name, text))
+
+
 # --- all of them
 
 _GROUPS: dict[str, Callable[[], Iterator[Reader]]] = {
@@ -691,6 +725,7 @@ _GROUPS: dict[str, Callable[[], Iterator[Reader]]] = {
     "runs": _runs,
     "results": _results,
     "teachers": _teachers,
+    "heads": _heads,
 } | {
     name: partial(_one, name)
     for name in ("parquet", "hdf5", "onnx", "spacy", "gensim", "model2vec", "sentence-transformers")

@@ -331,3 +331,16 @@ def test_every_head_has_settings_that_its_manifest_restores() -> None:
             stillvec.registry.settings_from(HEADS[name], dataclasses.asdict(kind))
         ) == dataclasses.asdict(kind)
         assert Head.__doc__
+
+
+def test_json_lines_are_read_and_a_wrong_one_is_named(vectors: WordVectors, tmp_path: Path) -> None:
+    rows = [json.dumps({"id": 1, "text": text, "label": label}) for text, label in sentences()]
+    (tmp_path / "a.jsonl").write_text("\n".join(rows), "utf-8")
+    (tmp_path / "a.csv").write_text("text,label\n" + "".join(f"{a},{b}\n" for a, b in sentences()), "utf-8")
+    same = [read_data(tmp_path / name, "text") for name in ("a.jsonl", "a.csv")]
+    assert same[0].items == same[1].items
+    assert same[0].labels == same[1].labels
+    (tmp_path / "a.jsonl").write_text("\n".join([*rows[:6], '{"text": "no label"}', *rows]), "utf-8")
+    with pytest.raises(DatasetError) as caught:
+        fit(vectors, tmp_path / "a.jsonl")
+    assert caught.value.line == 7

@@ -47,6 +47,7 @@ COMMANDS = {
     "index-add": "index corpus.txt --add-to IN/index --out out --quiet",
     "adapt": "adapt MODEL --step prune:sparsity=0.4 --step prune:sparsity=0.6 --quiet --out out",
     "adapt-trained": "adapt MODEL --step pretrain:text=corpus.txt,max_steps=8,length=16 --device cpu --quiet --out out",
+    "fit": "fit IN/one --on IN/labels.txt --head cnn:epochs=4 --device cpu --quiet --out out",
     "run": "run recipe.toml --context-cache cache --quiet",
 }
 SLOW = (
@@ -57,7 +58,7 @@ SLOW = (
     "convert-folder",
     "index-add",
 )  # only in the long form
-RESUMED = ("distill", "train", "run", "adapt")
+RESUMED = ("distill", "train", "run", "adapt", "fit")
 PLACES = {"distill-trained": "out/decontextualized", "train": "out/glove"}
 PLACES |= dict.fromkeys(["distill", "run"], "out/x2static")
 NOT_COMPARED = ("manifest.json", "adaptation.json", "README.md", "meta.json")  # they contain the time
@@ -121,7 +122,7 @@ class Runs:
         (folder / "corpus.txt").write_text("\n".join(lines + ["The farmer reads."] * (state == "changed")), "utf-8")
         (folder / "recipe.toml").write_text(self.fill(RECIPE), "utf-8")
         if state in ("old", "noted"):
-            old = {"index": "index", "adapt": "adapted"}.get(name.partition("-")[0], "two")
+            old = {"index": "index", "adapt": "adapted", "fit": "head"}.get(name.partition("-")[0], "two")
             shutil.copytree(self.root / "in" / old, folder / PLACES.get(name, "out"))
         if state == "noted":
             (folder / PLACES.get(name, "out") / "notes.txt").write_text("of the user", "utf-8")
@@ -144,7 +145,7 @@ class Runs:
         old = [file.read_bytes() for file in (self.root / "in").rglob("*.safetensors")]
         for file in folder.glob("[!c.]*/**/manifest.json"):
             if not any(part.startswith(".") for part in file.relative_to(folder).parts):
-                tables = (file.with_name(f"{content}.safetensors") for content in ("vectors", "passages"))
+                tables = (file.with_name(f"{content}.safetensors") for content in ("head", "vectors", "passages"))
                 table = next(path for path in tables if path.exists())
                 assert table.read_bytes() in (*old, self.tree(name)[str(table.relative_to(folder))]), (answer, moment)
         return bool(answer["code"])
@@ -179,6 +180,9 @@ def runs(model: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]
         assert main([*call.split(), "--seed", str(seed), "--contexts", str(3 + seed), "--out", str(inputs / out)]) == 0
     call = f"index {inputs}/corpus.txt --vectors {inputs}/one --passages 1 --documents files --quiet"
     assert main([*call.split(), "--out", str(inputs / "index")]) == 0
+    labels = "".join(f"{'ab'[number % 2]} {text}\n" for number, text in enumerate(TEXTS))
+    (inputs / "labels.txt").write_text(labels, "utf-8")
+    assert main(["fit", str(inputs / "one"), "--on", str(inputs / "labels.txt"), "--out", str(inputs / "head")]) == 0
     call = f"adapt {model} --step prune:sparsity=0.1 --quiet --out {inputs / 'adapted'}"
     assert main(call.split()) == 0
     yield made

@@ -1,13 +1,15 @@
 """Labelled data that heads learn from: the datasets of `evaluate`, a table of the user, or pairs in memory.
 
 Texts: `label text` per line, several labels joined by commas (`multilabel`), or a CSV or TSV file with a header that
-names a column `text` and a column `label`. Tokens: CoNLL-U, or a word and its tag per line. Pairs: `label`, text and
+names a column `text` and a column `label`, or JSON lines with these fields.
+Tokens: CoNLL-U, or a word and its tag per line. Pairs: `label`, text and
 text, separated by tabs. A dataset is one file, or `NAME.train.ext` with `NAME.dev.ext` and `NAME.test.ext`; without a
 development file, a fifth of the training items is used for development.
 """
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -19,7 +21,7 @@ from typing import Any, Literal
 import numpy as np
 
 from stillvec.errors import DatasetError, UsageError
-from stillvec.files import file_digest, inner_suffix, read_records
+from stillvec.files import file_digest, inner_suffix, read_lines, read_records
 from stillvec.files.path_names import files_in
 from stillvec.heads.dataset_files import read_numbered, read_pairs
 from stillvec.heads.splits import FOLDS, fifths, find_parts, part_of
@@ -156,10 +158,13 @@ def _read_texts(path: Path, several: bool, text_field: str, label_field: str | N
 def _read_rows(path: Path, text_field: str, label_field: str | None) -> Iterator[tuple[int, str, str]]:
     """(line, label, text): a table with a header, or a label, a space and a text per line."""
     suffix = inner_suffix(path)
+    wanted = (label_field,) if label_field else _LABELS
+    if suffix == ".jsonl":
+        yield from _read_objects(path, text_field, wanted)
+        return
     if suffix in (".csv", ".tsv"):
         records = read_records(path, DatasetError, "," if suffix == ".csv" else "\t")
         first, header = next(records, (1, []))
-        wanted = (label_field,) if label_field else _LABELS
         column = next((name for name in wanted if name in header), None)
         if text_field in header and column is not None:
             yield from _read_columns(path, records, header, (text_field, column))
@@ -169,6 +174,22 @@ def _read_rows(path: Path, text_field: str, label_field: str | None) -> Iterator
             cure = "name others with --text-field and --label-field"
             raise DatasetError.expected(what, repr(",".join(header))[:80], path=path, line=first, cure=cure)
     yield from read_numbered(path)
+
+
+def _read_objects(path: Path, text_field: str, wanted: Sequence[str]) -> Iterator[tuple[int, str, str]]:
+    for line, content in read_lines(path, DatasetError):
+        try:
+            record = json.loads(content) if content.strip() else {}
+        except (ValueError, RecursionError):
+            record = None
+        if record == {}:
+            continue
+        fields = record if isinstance(record, dict) else {}
+        label, text = next((fields[name] for name in wanted if name in fields), None), fields.get(text_field)
+        if not isinstance(label, str | int) or label == "" or not isinstance(text, str):
+            what = f"a JSON object with {text_field!r} and {' or '.join(map(repr, wanted))}"
+            raise DatasetError.expected(what, repr(content[:80]), path=path, line=line)
+        yield line, str(label), text
 
 
 def _read_columns(

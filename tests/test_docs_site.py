@@ -184,3 +184,18 @@ def test_every_command_of_a_page_is_valid(page: Path) -> None:
             parser.parse_args(rest)
         except SystemExit as end:
             pytest.fail(f"{page.name}: stillvec {verb} {shlex.join(rest)} is rejected ({end.code})")
+
+
+def test_every_paper_has_its_page_and_its_command() -> None:
+    """The 24 papers of RepL4NLP-2020 and the four about distilling; the test above parses the commands."""
+    papers = ROOT / "docs" / "papers"
+    index = (papers / "index.md").read_text("utf-8")
+    linked = dict(re.findall(r"^- \[([^\]]+)\]\(([\w.-]+\.md)\)", index, re.M))
+    assert [number for number in map("{:02}".format, range(1, 25)) if number not in linked] == []
+    assert len(linked) == 28
+    for title, page in linked.items():
+        text = (papers / page).read_text("utf-8")
+        has_command = any(True for _ in extract_commands(papers / page)) or re.search(
+            r"`[^`\n]*(stillvec|--method) ", text
+        )
+        assert has_command, f"{title}: {page} names no command"

@@ -25,9 +25,11 @@ from stillvec.analysis import (
     mean_value,
     saturation,
 )
+from stillvec.analysis.corpus_distance import compare_corpora
 from stillvec.analysis.score_regression import Slope, explain_scores
 from stillvec.cli.console import note, print_json, table, write_json
 from stillvec.cli.figures import check_drawable, draw_geometry
+from stillvec.cli.flags import name_text
 from stillvec.cli.progress_bar import show_events
 from stillvec.combination.change import Moves
 from stillvec.errors import UsageError
@@ -64,7 +66,7 @@ _SAME = (
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    what = "a folder of vectors, a file in any format, or hf://OWNER/NAME; not needed with --explain"
+    what = "a folder of vectors, a file in any format, or hf://OWNER/NAME; not needed with --explain and --corpora"
     add("vectors", nargs="?", metavar="VECTORS", help=what)
     add("--data", metavar="DIR", help="test data for the components (default: as for evaluate)")
     tasks = "tasks that score the components (default: %(default)s)"
@@ -91,6 +93,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--explain", metavar="SCORES.json", help=explain)
     by = "a table with tabs: vectors, dataset or task first, then numbers; a column NAME:log2 is taken as logarithm"
     add("--by", metavar="FACTORS.tsv", help=by)
+    corpora = "texts, each a file or NAME=FILE: how far they are apart, by trigrams of characters and by shared words"
+    add("--corpora", nargs="+", metavar="[NAME=]FILE", help=corpora)
     add("--metric", metavar="NAME", help="with --explain: the metric (default: the first of each dataset)")
     add("-k", type=int, default=20, metavar="N", help="number of words to show (default: %(default)s)")
     add("--out", type=Path, metavar="FILE", help="draw a figure: .svg or .png")
@@ -109,6 +113,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     if options.explain or options.by:
         return _explain(options)
+    if options.corpora:
+        return _compare_corpora(options)
     if options.vectors is None:
         raise UsageError.expected("vectors", "nothing", where="stillvec analyze")
     if is_teacher(options.vectors):
@@ -159,6 +165,30 @@ def _explain(options: argparse.Namespace) -> int:
         note(sentence)
     if options.json:
         write_json(options.json, asdict(regression))
+    return 0
+
+
+def _compare_corpora(options: argparse.Namespace) -> int:
+    distances = compare_corpora(dict(map(name_text, options.corpora)))
+    if options.json == "-":
+        print_json(asdict(distances), indent=1)
+        return 0
+    names = [*distances.perplexity]
+    for title, values, digits in (
+        (
+            "perplexity on the text of a row of a model of the column's (less is nearer)",
+            distances.perplexity,
+            1,
+        ),
+        ("shared words (more is nearer)", distances.shared_words, 3),
+    ):
+        cells = [[f"{row[name]:.{digits}f}" if name in row else "" for name in names] for row in values.values()]
+        table(title, ("", *names), [(name, *row) for name, row in zip(names, cells, strict=True)])
+    order = [(name, ", ".join(other for other, _ in distances.nearest(name))) for name in names]
+    table("by the mean of both ranks, nearest first", ("text", "others"), order)
+    note(f"The first {distances.n_characters:,} characters of each text were compared.")
+    if options.json:
+        write_json(options.json, asdict(distances))
     return 0
 
 

@@ -54,6 +54,12 @@ def add_renamed(parser: argparse.ArgumentParser, old: str, new: argparse.Action)
     parser.add_argument(old, action=Renamed, dest=new.dest, **hidden, **given)
 
 
+def name_text(text: str) -> tuple[str, str]:
+    """The name and the path in `[NAME=]FILE`."""
+    name, equals, path = text.partition("=")
+    return (name, path) if equals and not Path(text).exists() else (Path(text).name, text)
+
+
 def check_reports(options: argparse.Namespace) -> None:
     """Refuse a report or figure that would replace the vectors or the corpus that it is about."""
     inputs = [path for name in ("vectors", "against", "corpus") for path in _as_list(getattr(options, name, None))]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from stillvec.cli.console import note, print_json, table
+from stillvec.cli.flags import name_text
 from stillvec.cli.progress_bar import show_warnings
 from stillvec.cli.terminal_text import escape_controls
 from stillvec.corpus import Corpus, split_sentences
@@ -61,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
 def _print_fits(options: argparse.Namespace) -> None:
     from stillvec.analysis.tokenizer_fit import measure_texts
 
-    texts = dict(_name_text(text) for text in options.texts)
+    texts = dict(name_text(text) for text in options.texts)
     with show_warnings():
         fits = measure_texts(options.thing, texts, field=options.field)
     if options.json:
@@ -82,11 +83,6 @@ def _print_fits(options: argparse.Namespace) -> None:
         for name, fit in fits.items()
     ]
     table(f"Teacher {options.thing} and texts", headers, rows)
-
-
-def _name_text(text: str) -> tuple[str, str]:
-    name, equals, path = text.partition("=")
-    return (name, path) if equals and not Path(text).exists() else (Path(text).name, text)
 
 
 def _facts(path: Path, options: argparse.Namespace) -> tuple[str, dict[str, Any]]:

@@ -26,6 +26,7 @@ DATA = Path(os.environ.get("STILLVEC_DATA", HERE.parents[1] / "shared" / "data")
 TEXT = sorted(map(str, Path(gensim.__file__).parent.glob("test/test_data/enwiki-*.bz2")))  # the packaged text
 RUNS: dict[str, tuple[str, ...]] = {
     "encode": ("--sentences", "600", "--int8"),
+    "end_to_end": ("{text}", "--times", "1", "--contexts", "1", "--flags", "--max-words 1000"),
     "encode, memory": ("--memory", "--sentences", "3000"),
     "train": ("--sentences", "4000", "--words", "20000", "--seconds", "4", "--times", "1"),
     "baselines": ("{text}", "--times", "2"),

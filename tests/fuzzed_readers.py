@@ -400,6 +400,7 @@ def _datasets() -> Iterator[Reader]:
         "categorization": {"a.csv": ("category,word\nfruit,apple\nfruit,pear\ntool,saw\n",)},
         "composition": {"a.txt": ("(3 (2 a) (4 (1 b) (2 c)))\n" * 12, "(S (NN a))\n" * 12)},
         "specificity": {"a.tsv": ("a text\t1.5\n# b\t2\n",)},
+        "word_in_context": {"a.tsv": ("1\tbank\ta bank\tthe bank\n0\tice\tIce, cold\tblack ice\n",)},
         "attributes": {"a.tsv": ("".join(f"w{n}\ta b{n % 2}\n" for n in range(120)),)},
         "compounds": {"a.tsv": ("snail mail\t1.3\nend user\t4.25\t3.9\t4.9\n",)},
         "outliers": {

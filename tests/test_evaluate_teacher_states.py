@@ -211,14 +211,15 @@ def test_random_controls_have_one_vector_per_type(model: str) -> None:
 @pytest.mark.parametrize(
     ("text", "parts"),
     [
-        ("teacher:minilm", ("minilm", "last", False)),
-        ("teacher:minilm@4", ("minilm", "4", False)),
-        ("teacher:minilm:cls", ("minilm", "last", True)),
-        ("teacher:minilm@-2:cls", ("minilm", "-2", True)),
-        ("teacher:a@b/model@4-6", ("a@b/model", "4-6", False)),
+        ("teacher:minilm", ("minilm", "last", False, None)),
+        ("teacher:minilm:prompt=STS", ("minilm", "last", False, "STS")),
+        ("teacher:minilm@4", ("minilm", "4", False, None)),
+        ("teacher:minilm:cls", ("minilm", "last", True, None)),
+        ("teacher:minilm@-2:cls", ("minilm", "-2", True, None)),
+        ("teacher:a@b/model@4-6", ("a@b/model", "4-6", False, None)),
     ],
 )
-def test_the_name_of_a_representation(text: str, parts: tuple[str, str, bool]) -> None:
+def test_the_name_of_a_representation(text: str, parts: tuple[str, str, bool, str | None]) -> None:
     assert parse_teacher(text) == parts
 
 

@@ -23,12 +23,14 @@ from stillvec.errors import MissingExtra, StillvecError, UsageError, VocabularyE
 from stillvec.exploration import Explorer, compute_map, export_steps
 from stillvec.exploration.examples import ExampleReader
 from stillvec.exploration.explorer import UnknownWord, project_words
+from stillvec.exploration.page_export import build_page_data
 from stillvec.exploration.word_columns import load_columns
 from stillvec.exploration.word_lookup import LexiconRelations, Suggester
 from stillvec.exploration.word_map import MapCache, WordMap, find_clusters, find_content_words
 from stillvec.lexicons import Edge
 from stillvec.numerics import tsne
 from stillvec.progress import Progress, drain
+from stillvec.sense_table import SenseTable
 from stillvec.subwords import Ngrams, SubwordTable
 from stillvec.vocabulary.function_words import _read_lists, find_function_words
 
@@ -223,6 +225,34 @@ def test_a_card_tells_count_rank_length_and_relations_the_nearest_first() -> Non
     assert explorer.describe_word("firm")["relations"] == {"related": ["fir"]}
     with pytest.raises(UnknownWord, match="'qqqq'"):
         explorer.describe_word("qqqq")
+
+
+def test_a_card_has_the_senses_of_each_set_with_their_neighbours() -> None:
+    vectors = vectors_of(0)
+    texts = np.zeros((2, 2, 8), np.uint8)
+    texts[:, 0, :3] = [[*b"one"], [*b"two"]]
+    table = SenseTable(vectors.vocabulary, [1, 1], vectors.matrix[[4, 10]], np.array([0.75, 0.25]), texts)
+    explorer = Explorer({"a": vectors.with_matrix(vectors.matrix, senses=table), "b": vectors_of(1)})
+    senses = explorer.describe_word("Ice")["senses"]
+    assert [(sense["set"], sense["share"], sense["examples"]) for sense in senses] == [
+        ("a", 0.75, ["one"]),
+        ("a", 0.25, ["two"]),
+    ]
+    assert [sense["near"][0] for sense in senses] == ["fire", "snow"]
+    assert "ice" not in senses[0]["near"]
+    assert explorer.describe_word("fire")["senses"] == []
+    data = drain(build_page_data(explorer, 12, with_map=False))
+    assert data["senses"] == {"ice": senses}
+
+
+def test_lists_are_described_by_the_task_neighbours() -> None:
+    words = [f"{start}{end}" for start in ("walk", "jump", "river", "table", "house") for end in ("", "s", "ed")]
+    vectors = vectors_of(0, words)
+    (found,) = Explorer({"a": vectors}).describe_lists()
+    scores = {score.metric: score.value for score in stillvec.evaluate(vectors, tasks="neighbours", resamples=0).scores}
+    for metric in ("same-start", "top-hub", "hubness"):
+        assert found[metric] == pytest.approx(scores[metric])
+    assert Explorer({"few": vectors_of(0, WORDS[:3])}).describe_lists() == [{"name": "few"}]
 
 
 def test_a_word_never_seen_has_neighbours_and_a_card_where_there_are_ngrams() -> None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from stillvec import Vocabulary, WordVectors
-from stillvec.errors import FormatError
-from stillvec.formats import read_senses, write_folder
-from stillvec.learners.senses import TEXTS, Senses, encode_texts, measure_separation
+from stillvec.errors import FormatError, UsageError
+from stillvec.formats import load, write_folder
+from stillvec.formats.tensors import write_tensors
+from stillvec.learners.senses import TEXTS, Senses, encode_texts, map_space, measure_separation
 from stillvec.numerics import unit_rows
+from stillvec.sense_table import SenseTable
 from stillvec.statistics import KEYS, SIZE, WORDS, Statistics
 
 
@@ -32,8 +36,8 @@ def test_senses_are_the_means_of_the_clusters_and_most_words_have_one(tmp_path: 
     result = Senses().finish({"sample": sample})
     states = sample["sample:states"].astype(np.float32) * sample["sample:lengths"][:, None]
     assert np.allclose(result.vectors["bank"], states[:40].mean(0), atol=1e-3)
-    write_folder(result.vectors, tmp_path / "out", {}, model=result.model)
-    senses = read_senses(tmp_path / "out")
+    write_folder(result.vectors, tmp_path / "out", {})
+    senses = load(tmp_path / "out").senses
     assert senses is not None
     assert (senses.words, len(senses), senses.find("river")) == (["bank"], 2, [])
     first, second = senses.find("bank")
@@ -55,7 +59,7 @@ def test_separation_is_that_of_a_slow_loop() -> None:
     assert measure_separation(units, labels) == pytest.approx(np.mean(differences))
 
 
-@pytest.mark.parametrize("setting", [{"most": 1}, {"least_share": 0.5}, {"least_contexts": 16}, {"separation": 2.0}])
+@pytest.mark.parametrize("setting", [{"senses": 1}, {"least_share": 0.5}, {"least_contexts": 16}, {"separation": 2.0}])
 def test_a_word_has_one_vector_where_a_limit_forbids_more(setting: dict[str, float]) -> None:
     result = Senses(**setting).finish({"sample": make_sample()})  # type: ignore[arg-type]
     assert result.notes == {"ambiguous_words": 0, "senses": 0}
@@ -67,9 +71,73 @@ def test_texts_are_cut_between_characters() -> None:
 
 
 def test_folders_without_senses_have_none_and_damaged_ones_are_refused(tmp_path: Path) -> None:
-    vectors = WordVectors(["a"], [[1.0, 2.0]])
-    write_folder(vectors, tmp_path / "plain", {})
-    assert read_senses(tmp_path / "plain") is None
-    write_folder(vectors, tmp_path / "damaged", {}, model={"senses.words": np.array([0])})
+    write_folder(WordVectors(["a"], [[1.0, 2.0]]), tmp_path / "plain", {})
+    assert load(tmp_path / "plain").senses is None
+    senses = SenseTable(Vocabulary(["a"]), [0, 0], np.ones((2, 2)), [0.5, 0.5], np.zeros((2, 1, 8), np.uint8))
+    write_folder(WordVectors(["a"], [[1.0, 2.0]], senses=senses), tmp_path / "damaged", {})
+    assert len(load(tmp_path / "damaged").senses or ()) == 2
+    write_tensors(tmp_path / "damaged" / "model.safetensors", {"senses.words": np.array([0])})
     with pytest.raises(FormatError):
-        read_senses(tmp_path / "damaged")
+        load(tmp_path / "damaged")
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"rows": [0, 7]},
+        {"rows": [-1, 0]},
+        {"rows": [0.5, 1]},
+        {"rows": [0]},
+        {"matrix": np.full((2, 2), np.nan)},
+        {"matrix": np.ones(2)},
+        {"examples": np.zeros((2, 1, 8))},
+    ],
+)
+def test_arrays_that_are_no_senses_are_refused(changed: dict[str, Any]) -> None:
+    arrays = {
+        "rows": [0, 0],
+        "matrix": np.ones((2, 2)),
+        "shares": [0.5, 0.5],
+        "examples": np.zeros((2, 1, 8), np.uint8),
+    }
+    SenseTable(Vocabulary(["a"]), **arrays)
+    with pytest.raises(UsageError):
+        SenseTable(Vocabulary(["a"]), **{**arrays, **changed})
+
+
+def test_senses_stay_with_their_words() -> None:
+    vectors = Senses().finish({"sample": make_sample()}).vectors
+    assert vectors.senses is not None
+    chosen = vectors.subset(["river", "bank"])
+    assert chosen.senses is not None
+    np.testing.assert_array_equal(chosen.senses.find("bank")[1].vector, vectors.senses.find("bank")[1].vector)
+    assert chosen.senses.find("bank")[0].examples == vectors.senses.find("bank")[0].examples
+    assert vectors.subset(["river"]).senses is None
+    again = pickle.loads(pickle.dumps(vectors))
+    assert again.senses.words == ["bank"]
+    assert vectors.with_matrix(vectors.matrix).senses is None
+    assert (vectors.senses.find("unknown"), vectors.senses.find("river")) == ([], [])
+
+
+def test_in_another_space_senses_are_the_word_and_the_mapped_difference() -> None:
+    """A linear image of the means: the map is found, and senses are where the means of their clusters are mapped to."""
+    sample = make_sample()
+    own = Senses().finish({"sample": sample}).vectors
+    generator = np.random.default_rng(2)
+    image = generator.normal(size=(16, 16)).astype(np.float32)
+    moved, notes = Senses().finish_in(WordVectors(sample.vocabulary, own.matrix @ image), sample)
+    assert notes == {"ambiguous_words": 1, "senses": 2}
+    assert moved.senses is not None
+    assert own.senses is not None
+    w = map_space(own.matrix, own.matrix @ image)
+    for got, before in zip(moved.senses.find("bank"), own.senses.find("bank"), strict=True):
+        expected = own["bank"] @ image + (before.vector - own["bank"]) @ w
+        assert float(unit_rows(got.vector) @ unit_rows(expected)) == pytest.approx(1, abs=1e-5)
+        assert np.linalg.norm(got.vector) == pytest.approx(np.linalg.norm(moved["bank"]), rel=1e-5)
+        assert got.examples == before.examples
+
+
+def test_the_map_between_spaces_is_the_least_squares_one() -> None:
+    generator = np.random.default_rng(3)
+    means, image = generator.normal(size=(300, 6)), generator.normal(size=(6, 4))
+    np.testing.assert_allclose(map_space(means, means @ image + 2), image, rtol=0.05, atol=0.03)

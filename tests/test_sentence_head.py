@@ -14,6 +14,7 @@ from safetensors.torch import save_file
 from tiny_corpus import collect_statistics
 from tiny_teachers import write_tiny_model
 
+from stillvec import distill
 from stillvec.corpus.text_chunk import TextChunk
 from stillvec.encoding.batch_loader import BatchBudget, BatchBuilder
 from stillvec.encoding.forward_pass import encode_batch
@@ -110,6 +111,41 @@ def test_the_vector_of_a_text_is_that_of_the_package(
     FOLDERS[kind](copy(models[family], tmp_path))
     want = package.SentenceTransformer(str(tmp_path), device="cpu").encode(TEXTS)
     np.testing.assert_allclose(encode(tmp_path, TEXTS), want, atol=1e-5)
+
+
+@pytest.mark.parametrize("prompt", ["query", "document", "off"])
+def test_another_prompt_is_put_before_texts_as_by_the_package(
+    prompt: str, models: Mapping[str, Path], tmp_path: Path
+) -> None:
+    package = pytest.importorskip("sentence_transformers")
+    _prompted(copy(models["bert"], tmp_path))
+    model = package.SentenceTransformer(str(tmp_path), device="cpu")
+    model.default_prompt_name = None
+    want = model.encode(TEXTS, **({} if prompt == "off" else {"prompt_name": prompt}))
+    opened = open_teachers({"it": f"teacher:{tmp_path}:prompt={prompt}"}, None, "cpu")["it"]
+    np.testing.assert_allclose(opened.encode_texts(TEXTS), want, atol=1e-5)
+
+
+def test_a_prompt_changes_the_digest_and_an_unknown_one_is_refused(models: Mapping[str, Path], tmp_path: Path) -> None:
+    _prompted(copy(models["bert"], tmp_path))
+    default, query, none = (load_teacher(str(tmp_path), prompt=name) for name in (None, "query", "off"))
+    assert default.digest == query.digest != none.digest
+    assert default.head is not None
+    assert default.head.prompt == "the words: "
+    with pytest.raises(TeacherError, match="query"):
+        load_teacher(str(tmp_path), prompt="quest")
+    with pytest.raises(TeacherError, match="no prompts"):
+        load_teacher(str(models["bert"]), prompt="query")
+
+
+def test_distilling_with_a_prompt_records_it(models: Mapping[str, Path], tmp_path: Path) -> None:
+    _prompted(copy(models["bert"], tmp_path))
+    given: dict[str, Any] = {"teacher": str(tmp_path), "method": "aggregate", "min_count": 1, "device": "cpu"}
+    texts = ["the old dog reads a book", "the sun and the sea"]
+    default, none = (distill(texts, **given, prompt=prompt) for prompt in (None, "off"))
+    assert none.provenance["distillation"]["prompt"] == "off"
+    assert "prompt" not in default.provenance["distillation"]
+    assert not np.allclose(default["dog"], none["dog"], atol=1e-3)
 
 
 @pytest.mark.parametrize("kind", FOLDERS)

@@ -14,6 +14,7 @@ import pytest
 
 from stillvec import index
 from stillvec.errors import UsageError
+from stillvec.sense_table import SenseTable
 from stillvec.service import Limits
 from stillvec.subwords import Ngrams, SubwordTable
 from stillvec.vectors import WordVectors
@@ -104,6 +105,18 @@ def test_nearest_groups_inflections_on_request(search: str) -> None:
         assert client.get("/nearest", params=params).json() == said
         plain = client.get("/nearest", params={"word": "river", "k": 1}).json()
         assert [(each["word"], each["forms"]) for each in plain["data"]] == [("rivers", [])]
+
+
+def test_nearest_shows_the_senses_of_a_word_that_has_several() -> None:
+    vectors = WordVectors(["bank", "money", "river"], np.array([[1, 1], [1, 0], [0, 1]], np.float32))
+    texts = np.frombuffer(b"two\0one\0", np.uint8).reshape(2, 1, 4)
+    table = SenseTable(vectors.vocabulary, [0, 0], vectors.matrix[1:], np.array([0.75, 0.25]), texts)
+    models = ServedModels({"small": vectors.with_matrix(vectors.matrix, senses=table)})
+    with TestClient(create_app(models, LIMITS)) as client:
+        said = client.get("/nearest", params={"word": "bank", "k": 1}).json()
+        assert [(sense["share"], sense["examples"]) for sense in said["senses"]] == [(0.75, ["two"]), (0.25, ["one"])]
+        assert [sense["data"][0]["word"] for sense in said["senses"]] == ["money", "river"]
+        assert client.get("/nearest", params={"word": "money", "k": 1}).json()["senses"] == []
 
 
 def test_nearest_to_a_word_a_text_and_a_vector_agree_with_brute_force(client: TestClient) -> None:

@@ -26,6 +26,7 @@ from stillvec.numerics import (
     unit_rows,
 )
 from stillvec.progress import Progress, show_progress
+from stillvec.sense_table import SenseTable
 from stillvec.subwords import SubwordTable
 from stillvec.vocabulary import Vocabulary, WordMatcher
 from stillvec.vocabulary.folding import fold
@@ -59,6 +60,7 @@ class WordVectors(GensimNames):
     matrix: one row of numbers per word (V, dim).
     subwords: a table of character n-grams, which gives out-of-vocabulary words vectors (default: none).
     contexts: the context table that was trained with them, vectors or one row of numbers per word (default: none).
+    senses: vectors of the senses of ambiguous words (default: none).
     provenance: how the vectors were made, the manifest of a folder; `save` writes it (default: nothing).
     """
 
@@ -69,6 +71,7 @@ class WordVectors(GensimNames):
         *,
         subwords: SubwordTable | None = None,
         contexts: Any = None,
+        senses: SenseTable | None = None,
         provenance: Mapping[str, Any] | None = None,
     ) -> None:
         self.vocabulary = vocabulary if isinstance(vocabulary, Vocabulary) else Vocabulary(vocabulary)
@@ -85,10 +88,15 @@ class WordVectors(GensimNames):
             raise UsageError.expected(f"subword vectors of dimension {rows.shape[1]}", subwords.dim)
         if provenance is not None and not isinstance(provenance, Mapping):
             raise UsageError.expected("a mapping", describe(provenance), where="provenance")
+        if senses is not None and not isinstance(senses, SenseTable):
+            raise UsageError.expected("a SenseTable", describe(senses), where="senses")
+        if senses is not None and senses.matrix.shape[1] != rows.shape[1]:
+            raise UsageError.expected(f"senses of dimension {rows.shape[1]}", senses.matrix.shape[1])
         rows = rows.view()
         rows.setflags(write=False)
         self.matrix: Matrix = rows
         self.subwords = subwords
+        self.senses = senses
         self.provenance: Mapping[str, Any] = {} if provenance is None else provenance
         table = contexts.matrix if isinstance(contexts, WordVectors) else contexts
         self._contexts = None if table is None else WordVectors(self.vocabulary, table).matrix
@@ -143,7 +151,8 @@ class WordVectors(GensimNames):
         return self  # immutable, and scikit-learn copies its parameters often
 
     def __reduce__(self) -> tuple[Any, ...]:
-        create = partial(WordVectors, subwords=self.subwords, contexts=self._contexts, provenance=dict(self.provenance))
+        tables: dict[str, Any] = {"subwords": self.subwords, "contexts": self._contexts, "senses": self.senses}
+        create = partial(WordVectors, **tables, provenance=dict(self.provenance))
         return create, (self.vocabulary, np.asarray(self.matrix))
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
@@ -442,11 +451,11 @@ class WordVectors(GensimNames):
             raise UsageError.conflict("SIF needs word counts, which these vectors lack", cure="use weights")
         shares = self.vocabulary.frequencies()
         weights = a / (a + shares)
-        for contained in self._find_smoothing():
+        for contained in self.find_smoothing():
             weights = weights * (contained + shares) / contained
         return np.asarray(weights, np.float32)
 
-    def _find_smoothing(self) -> list[float]:
+    def find_smoothing(self) -> list[float]:
         """The SIF constants of the weights that rows contain, as their provenance says."""
         notes, refined = self.provenance.get("notes"), self.provenance.get("refined")
         contained = [notes.get("smoothing")] if isinstance(notes, Mapping) else []
@@ -489,6 +498,7 @@ class WordVectors(GensimNames):
         *,
         subwords: SubwordTable | None = None,
         contexts: Any = None,
+        senses: SenseTable | None = None,
         provenance: Mapping[str, Any] | None = None,
     ) -> WordVectors:
         """The same words with another matrix.
@@ -498,10 +508,12 @@ class WordVectors(GensimNames):
         matrix: one row per word (V, dim).
         subwords: a subword table fitted to the matrix (default: none, since the old one was fitted to the old matrix).
         contexts: a context table that belongs to the matrix (default: none, for the same reason).
+        senses: senses in the space of the matrix (default: none, for the same reason).
         provenance: how the new vectors were made (default: the provenance of the old ones).
         """
         history = self.provenance if provenance is None else provenance
-        return WordVectors(self.vocabulary, matrix, subwords=subwords, contexts=contexts, provenance=history)
+        tables: dict[str, Any] = {"subwords": subwords, "contexts": contexts, "senses": senses}
+        return WordVectors(self.vocabulary, matrix, **tables, provenance=history)
 
     def truncate(self, dim: int) -> WordVectors:
         """The first dimensions of each vector, as a view; warns if their order means nothing.
@@ -546,8 +558,8 @@ class WordVectors(GensimNames):
 
     def with_provenance(self, provenance: Mapping[str, Any]) -> WordVectors:
         """The same vectors with another provenance."""
-        subwords, contexts = self.subwords, self._contexts
-        return self.with_matrix(self.matrix, subwords=subwords, contexts=contexts, provenance=provenance)
+        tables: dict[str, Any] = {"subwords": self.subwords, "contexts": self._contexts, "senses": self.senses}
+        return WordVectors(self.vocabulary, self.matrix, **tables, provenance=provenance)
 
     def subset(self, words: Iterable[str]) -> WordVectors:
         """The vectors of the given words, in this order.
@@ -561,9 +573,9 @@ class WordVectors(GensimNames):
         names = [self.words[row] for row in rows]
         vocabulary = self.vocabulary.like(names, counts)
         contexts = None if self._contexts is None else self._contexts[rows]
-        return WordVectors(
-            vocabulary, self.matrix[rows], subwords=self.subwords, contexts=contexts, provenance=self.provenance
-        )
+        senses = None if self.senses is None else self.senses.select(vocabulary, rows)
+        tables: dict[str, Any] = {"subwords": self.subwords, "contexts": contexts, "senses": senses}
+        return WordVectors(vocabulary, self.matrix[rows], **tables, provenance=self.provenance)
 
     def _oov_sums(self, texts: Sequence[str]) -> tuple[Floats, Floats]:
         """The sum of the vectors of the OOV words of each text (n, dim), and their number (n,)."""

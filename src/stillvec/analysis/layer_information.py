@@ -103,8 +103,8 @@ def analyze_layers(
         check_count(value, name, least=least)
     if sample not in get_args(Sample):
         raise UsageError.unknown("sample of words", sample, get_args(Sample))
-    name, layer, cls = parse_teacher(teacher if teacher.startswith(PREFIX) else PREFIX + teacher)
-    if layer != "last" or cls:
+    name, layer, cls, prompt = parse_teacher(teacher if teacher.startswith(PREFIX) else PREFIX + teacher)
+    if layer != "last" or cls or prompt:
         raise UsageError.expected("a teacher without a layer, since all of them are compared", repr(teacher))
     corpus = open_corpus([texts])
     read = [] if corpus is None else [*islice(corpus.sentences(), n_sentences)]

@@ -96,8 +96,8 @@ def compare_teachers(
 
 
 def _parse(name: str) -> str:
-    parsed, layer, cls = parse_teacher(name if name.startswith(PREFIX) else PREFIX + name)
-    if layer != "last" or cls:
+    parsed, layer, cls, prompt = parse_teacher(name if name.startswith(PREFIX) else PREFIX + name)
+    if layer != "last" or cls or prompt:
         raise UsageError.expected("a teacher without a layer, since all of them are compared", repr(name))
     return parsed
 

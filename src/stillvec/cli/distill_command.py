@@ -12,6 +12,7 @@ from stillvec.cli.progress_bar import show_events
 from stillvec.cli.train_command import CORPUS_HELP, add_settings, corpus_of, print_results, settings_of
 from stillvec.errors import UsageError
 from stillvec.learners import LEARNERS
+from stillvec.pipeline.corpus_counts import list_examples
 from stillvec.pipeline.result_folders import locate_results
 from stillvec.pipeline.settings import CONTEXTS, PURPOSES, Distillation, format_preset
 from stillvec.progress import format_bytes, format_duration
@@ -40,12 +41,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_renamed(parser, "--purpose", purpose)
     add("--layer", metavar="N|last|best|all|A-B", help="the teacher's layer; 0 is its input")
     add("--dictionary", metavar="wordnet|FILE", help="glosses that auto uses beside the corpus")
+    senses = "up to N vectors for an ambiguous word beside its own, with example sentences; nearest shows them"
+    add("--senses", type=int, metavar="N", help=senses)
     contexts = f"contexts per word that the teacher reads (default: {CONTEXTS}, or the preset's)"
     language = "of the templates for words alone: a code such as de, or none for bare words (default: as the text is)"
     add("--language", metavar="auto|CODE|none", help=language)
     add("--contexts", metavar="N|all", help=contexts)
     add("--device", metavar="auto|cpu|cuda", help="default: auto")
     add("--precision", metavar="auto|fp32|bf16|fp16|int8", help="default: auto")
+    prompt = "put this prompt of a sentence-transformers teacher before every text (off: no prompt; default: its own)"
+    add("--prompt", metavar="NAME", help=prompt)
     threads = "CPU threads; with a GPU, processes that read and tokenize the text (default: one per core)"
     add("--threads", type=int, metavar="N", help=threads)
     add(
@@ -130,7 +135,9 @@ def _describe_choice(estimate: Plan) -> list[tuple[str, str]]:
     choice = estimate.choice
     more = ", ..." if choice.n_filtered > len(choice.filtered) else ""
     left_out = f"{choice.n_filtered:,}: {', '.join(choice.filtered)}{more}" if choice.n_filtered else ""
-    return [("frequent words left out", left_out)]
+    found = {"phrases": choice.phrases, "words with hyphens": choice.hyphenated}
+    rows = [(what, f"{len(words):,}: {list_examples(words)}") for what, words in found.items() if words]
+    return [*rows, ("frequent words left out", left_out)]
 
 
 def _round_up(n_bytes: int) -> str:

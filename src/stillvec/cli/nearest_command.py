@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from stillvec.cli.console import note, print_json, table
 from stillvec.cli.flags import add_common
 from stillvec.errors import UsageError
-from stillvec.formats import SenseTable, load, read_senses
+from stillvec.formats import load
 from stillvec.refinement.set_query import query
 from stillvec.vectors import WordVectors
 
@@ -41,6 +41,8 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         near = {word: [group._asdict() for group in found] for word, found in groups.items()}
         values = {"vectors": options.vectors, "nearest": near | _name_columns(neighbours, "cosine")}
+        found_senses = {word: _describe_senses(vectors, word, options.k) for word in options.words}
+        values |= {"senses": found_senses} if any(found_senses.values()) else {}
         values |= {"forms": {word: found.forms for word, found in groups.items()}} if groups else {}
         print_json(values | ({"queries": _name_columns(sets, "cross_entropy")} if sets else {}))
         return 0
@@ -50,9 +52,8 @@ def run(options: argparse.Namespace) -> int:
     for results, measure in ((neighbours, "cosine"), (sets, "cross-entropy")):
         for name, words in results.items():
             table(f"nearest to {name}", ("word", measure), words)
-    if (senses := read_senses(options.vectors)) is not None:
-        for word in options.words:
-            _print_senses(senses, word, options)
+    for word in options.words:
+        _print_senses(vectors, word, options.k)
     if sys.stdout.isatty():
         _suggest_groups(vectors, neighbours)
     return 0
@@ -62,15 +63,24 @@ def _bracket(word: str, forms: Sequence[str]) -> str:
     return f"{word} ({', '.join(forms)})" if forms else word
 
 
-def _print_senses(senses: SenseTable, word: str, options: argparse.Namespace) -> None:
+def _print_senses(vectors: WordVectors, word: str, k: int) -> None:
     """The neighbours and examples of each sense of a word that has several."""
-    found = senses.find(word) if word in senses.vectors else []
+    found = vectors.senses.find(word) if vectors.senses is not None else []
     for sense in found:
-        near = senses.vectors.nearest(sense.vector, options.k, exclude=[word])
+        near = vectors.nearest(sense.vector, k, exclude=[word])
         title = f"{sense.word}, sense {sense.number} of {len(found)}, {sense.share:.0%} of its contexts"
         table(title, ("word", "cosine"), near)
         for example in sense.examples:
             note(f"  “{example}”")
+
+
+def _describe_senses(vectors: WordVectors, word: str, k: int) -> list[dict[str, object]]:
+    found = vectors.senses.find(word) if vectors.senses is not None else []
+    return [
+        {"share": sense.share, "examples": sense.examples, "nearest": _name_columns({word: near}, "cosine")[word]}
+        for sense in found
+        for near in [vectors.nearest(sense.vector, k, exclude=[word])]
+    ]
 
 
 def _suggest_groups(vectors: WordVectors, neighbours: dict[str, list[tuple[str, float]]]) -> None:

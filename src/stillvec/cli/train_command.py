@@ -66,6 +66,12 @@ def add_settings(
     add("--pattern", metavar="REGEX", help="keep only words that fully match this regular expression")
     numbers = f"drop: leave out words without a letter (default: {defaults.numbers})"
     add("--numbers", choices=("keep", "drop"), help=numbers)
+    phrases = "find phrases of two or three words in the corpus, which become words of the vocabulary"
+    add("--phrases", action="store_const", const=True, help=phrases)
+    score = f"association that the words of a phrase need, from 0 to 1 (default: {defaults.phrase_score})"
+    add("--phrase-score", type=float, metavar="X", help=score)
+    hyphens = f"keep: frequent words with hyphens are words of the vocabulary (default: {defaults.hyphens})"
+    add("--hyphens", choices=("split", "keep"), help=hyphens)
     add("--min-sentences", type=int, metavar="N", help="drop paragraphs with fewer sentences")
     add("--min-characters", type=int, metavar="N", help="drop paragraphs with fewer characters")
     cased = "distinguish upper and lower case in the vocabulary"

@@ -38,7 +38,7 @@ from stillvec.learners.accumulators import AccumulatorSpec, TextSource
 from stillvec.learners.encoding_pass import StageState, WordCounts
 from stillvec.learners.partition import Partition
 from stillvec.learners.stored_contexts import ContextStoreWriter
-from stillvec.pipeline.corpus_counts import CorpusCounts
+from stillvec.pipeline.corpus_counts import CorpusCounts, Terms
 from stillvec.pipeline.readers import (
     Counting,
     MergedStatistics,
@@ -99,7 +99,7 @@ class RayReader(Reader):
     def make_pass(self, plan: PassPlan, teacher: Teacher, store: StoreLocation | None) -> EncodingPass:
         return EncodingPass(plan, teacher, store=_absolute(store))
 
-    def count(self, corpus: Corpus, settings: Distillation) -> Counting:
+    def count(self, corpus: Corpus, settings: Distillation, terms: Terms) -> Counting:
         start, n_files = time.perf_counter(), len(corpus.sources)
         corpus.watch()
         n_cpus = max(1, int(self.ray.cluster_resources().get("CPU", 1)))
@@ -109,12 +109,12 @@ class RayReader(Reader):
         sent = self.ray.put(corpus.absolute())
         parts = [Partition(index, n_parts) for index in range(n_parts)]
         whole: CorpusCounts | None = None
-        for answer in [task.remote(sent, settings, part, os.getcwd()) for part in parts]:
+        for answer in [task.remote(sent, settings, part, terms, os.getcwd()) for part in parts]:
             counts = self._get(answer)
             whole = counts if whole is None else whole + counts
             yield Progress(Phase.COUNTING, whole.n_words, None, "words", time.perf_counter() - start)
         assert whole is not None
-        return whole.choose_words(corpus, settings)
+        return whole.choose_words(corpus, settings, terms)
 
     def read(self, task: ReadTask) -> Generator[Progress, None, ReadFacts]:
         """The count of tokens never decreases, though what unfinished jobs read is known only between their ends."""

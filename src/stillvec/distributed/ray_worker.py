@@ -20,7 +20,7 @@ from stillvec.learners.accumulators import TextSource
 from stillvec.learners.encoding_pass import make_loader
 from stillvec.learners.partition import Partition
 from stillvec.learners.stored_contexts import ContextStoreWriter
-from stillvec.pipeline.corpus_counts import CorpusCounts, count_partition
+from stillvec.pipeline.corpus_counts import CorpusCounts, Terms, count_partition
 from stillvec.pipeline.readers import Reader
 from stillvec.pipeline.result_folders import describe_teacher
 from stillvec.pipeline.settings import Distillation
@@ -127,10 +127,10 @@ class Worker:
         return report, statistics
 
 
-def count(corpus: Corpus, settings: Distillation, partition: Partition, folder: str) -> CorpusCounts:
+def count(corpus: Corpus, settings: Distillation, partition: Partition, terms: Terms, folder: str) -> CorpusCounts:
     """Count one part of the corpus."""
     chdir(folder)
-    return drain(count_partition(corpus, settings, partition))
+    return drain(count_partition(corpus, settings, partition, terms))
 
 
 def chdir(folder: str) -> None:

@@ -17,7 +17,7 @@ from stillvec.learners.accumulators import AccumulatorSpec
 from stillvec.learners.partition import Partition
 from stillvec.learners.stored_contexts import ContextStoreWriter
 from stillvec.learners.trained_learner import TrainedLearner
-from stillvec.pipeline.corpus_counts import CorpusCounts, CorpusFacts, count_partition
+from stillvec.pipeline.corpus_counts import CorpusCounts, CorpusFacts, Terms, count_partition
 from stillvec.pipeline.readers import Counting, MergedStatistics, Reader, ReadFacts, ReadTask
 from stillvec.pipeline.settings import Distillation
 from stillvec.progress import Phase, Progress, relay
@@ -47,12 +47,12 @@ class TorchrunReader(Reader):
         budget = super().budget(teacher)
         return dataclasses.replace(budget, workers=budget.workers // self.group.local_world_size)
 
-    def count(self, corpus: Corpus, settings: Distillation) -> Counting:
-        own = yield from count_partition(corpus, settings, self.partition)
+    def count(self, corpus: Corpus, settings: Distillation, terms: Terms) -> Counting:
+        own = yield from count_partition(corpus, settings, self.partition, terms)
         counts = self.group.tree_reduce(_pack(own), lambda one, other: _pack(_unpack(one) + _unpack(other)))
         chosen = message = None
         if counts is not None:
-            chosen = vocabulary, facts = _unpack(counts).choose_words(corpus, settings)
+            chosen = vocabulary, facts = _unpack(counts).choose_words(corpus, settings, terms)
             message = [vocabulary.words, vocabulary.counts.tolist(), facts.to_manifest()]
         words, word_counts, manifest = self.group.broadcast(message)
         folded = [fold(word, settings.lowercase) for word in settings.include_words]

@@ -117,6 +117,16 @@ class Crowding(Task):
             estimates[metric] = estimate(values[chosen], resampling)
         return estimates
 
+    def summarize(self, vectors: WordVectors) -> dict[str, float]:
+        """The mean of each metric over a sample of the words; empty if there are too few words."""
+        try:
+            items = self.choose_items([vectors])
+        except UsageError:
+            return {}
+        values = self._measure(vectors, items)
+        scores = {metric: float(array.mean()) for metric, array in values.items() if metric != "hubness"}
+        return scores | {"hubness": float(_skewness(np.ones((1, len(items))), values["hubness"])[0])}
+
     def _measure(self, vectors: WordVectors, items: NeighbourItems) -> dict[str, NDArray[Any]]:
         """Metric → a value per word (n,); of hubness how many lists it is in."""
         words = [text[0] for text in items.texts]

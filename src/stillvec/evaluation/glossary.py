@@ -38,6 +38,7 @@ from stillvec.heads.dataset_files import count_fields, lines
 from stillvec.heads.lookup import Lookup
 from stillvec.heads.sequence_batches import Representation
 from stillvec.numerics import unit_rows
+from stillvec.refinement.sif import weigh_words
 
 _BLOCK = 1024  # definitions at once
 _WORD = re.compile(r"\w+")
@@ -102,9 +103,9 @@ _HEADER = ["term", "definition"]
 
 
 def _weigh_words(lookup: Lookup) -> Lookup:
-    """The same with each row times its SIF weight, a / (a + f)."""
+    """The same with each row times its SIF weight, a / (a + f), less what it contains of it."""
     vectors = lookup.vectors
-    weights = (_A / (_A + vectors.vocabulary.frequencies())).astype(np.float32)
+    weights = weigh_words(vectors, _A)
     return Lookup(
         vectors.with_matrix(vectors.matrix * weights[:, None]), "zero" if lookup.oov == "subword" else lookup.oov
     )

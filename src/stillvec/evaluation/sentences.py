@@ -2,7 +2,8 @@
 
 Data: `sentences/*.csv` with columns sentence, sentence, rating; of a dataset split into train, dev and test, only the
 test file. `spearman` and `pearson` use the unweighted mean of the known words. `spearman-sif` and `pearson-sif` weight
-each word by a / (a + f), with a = 1e-3 and word frequency f (Arora et al. 2017), if the vocabulary has counts. The
+each word by a / (a + f), with a = 1e-3 and word frequency f (Arora et al. 2017), if the vocabulary has counts; what the
+rows contain of such a weight (`additive`, `--for sentences`, the step `sif`) is divided out. The
 second step of that paper, removing the first principal component of the sentences, is omitted: a sentence vector would
 depend on the other test sentences. A teacher has its own sentence vectors. Interval: percentile bootstrap over pairs.
 
@@ -26,6 +27,7 @@ from stillvec.heads.lookup import Lookup
 from stillvec.heads.sequence_batches import Representation
 from stillvec.heads.splits import part_of
 from stillvec.numerics import cosines
+from stillvec.refinement.sif import weigh_words
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import WordMatcher
 
@@ -65,7 +67,7 @@ class Sentences(ContextualTask):
         values = {"spearman": _cosines(lookup, means)}
         values["pearson"] = values["spearman"]
         if vectors.vocabulary.counts.any():
-            weights = (self.a / (self.a + vectors.vocabulary.frequencies()[rows])).astype(np.float32)
+            weights = weigh_words(vectors, self.a)[rows]
             weighted = WordVectors(used.vocabulary, used.matrix * weights[:, None], subwords=used.subwords)
             values["spearman-sif"] = values["pearson-sif"] = _cosines(lookup, weighted.encode(texts))
         return Answers(known[0] & known[1], values)

@@ -193,6 +193,7 @@ TASKS: Registry[type[Task]] = Registry(
         "composition": "stillvec.evaluation.composition:Composition",
         "flips": "stillvec.evaluation.flips:Flips",
         "specificity": "stillvec.evaluation.specificity:Specificity",
+        "word_in_context": "stillvec.evaluation.word_in_context:WordInContext",
         "attributes": "stillvec.evaluation.attributes:Attributes",
         "translation": "stillvec.evaluation.translation:Translation",
         "bias": "stillvec.evaluation.bias:Bias",

@@ -1,6 +1,7 @@
 """A teacher at a layer as a representation: a row for every occurrence of a word.
 
-    teacher:NAME[@LAYER][:cls]      teacher:minilm  teacher:minilm@4  teacher:minilm@4-6  teacher:models/bert@0:cls
+    teacher:NAME[@LAYER][:cls][:prompt=PROMPT]
+    teacher:minilm  teacher:minilm@4  teacher:minilm@4-6  teacher:models/bert@0:cls  teacher:models/gemma:prompt=STS
 
 NAME is a teacher as for `distill`, LAYER a layer or several as for its methods (`last`, the default; 0, the input
 embeddings; 4; -2; 4-6, `last3` and `all`, the mean of several), or `mix`, the sum of all layers with weights that the
@@ -44,7 +45,7 @@ if TYPE_CHECKING:  # only the pass needs torch
 
 PREFIX = "teacher:"
 MIX = "mix"  # the layer whose weights are learned
-_FORM = re.compile(rf"{PREFIX}(?P<teacher>.+?)(@(?P<layer>[^@/:]+))?(?P<cls>:cls)?")
+_FORM = re.compile(rf"{PREFIX}(?P<teacher>.+?)(@(?P<layer>[^@/:]+))?(?P<cls>:cls)?(:prompt=(?P<prompt>[^:]+))?")
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,7 @@ class TeacherSource:
 
     source: str
     device: str = "auto"
+    prompt: str | None = None  # the name of one of its prompts; None: its default
 
     @cached_property
     def identity(self) -> str:
@@ -62,13 +64,14 @@ class TeacherSource:
             from stillvec.teachers.loader import locate_folder
 
             folder = locate_folder(self.source)
-        return f"{self.teacher.digest if folder is None else digest_folder(folder)} {self.device}"
+        prompt = "" if self.prompt is None else f" {self.prompt}"
+        return f"{self.teacher.digest if folder is None else digest_folder(folder)} {self.device}{prompt}"
 
     @cached_property
     def teacher(self) -> Teacher:
         from stillvec.teachers import load_teacher
 
-        return load_teacher(self.source, device=self.device, precision="fp32")
+        return load_teacher(self.source, device=self.device, precision="fp32", prompt=self.prompt)
 
 
 @dataclass
@@ -250,23 +253,24 @@ def split_teachers(sources: VectorSets) -> tuple[VectorSets, dict[str, str]]:
 
 def open_teachers(sources: Mapping[str, str], folder: Path | None, device: str = "auto") -> dict[str, TeacherStates]:
     """The representations by name; those of one teacher share a reader."""
-    readers: dict[str, StateReader] = {}
+    readers: dict[tuple[str, str | None], StateReader] = {}
     opened: dict[str, TeacherStates] = {}
     for name, text in sources.items():
-        teacher, layer, cls = parse_teacher(text)
-        reader = readers.setdefault(teacher, StateReader(TeacherSource(teacher, device), folder))
+        teacher, layer, cls, prompt = parse_teacher(text)
+        reader = readers.setdefault((teacher, prompt), StateReader(TeacherSource(teacher, device, prompt), folder))
         reader.wanted.append(layer)
         reader.cls.add(cls)
         opened[name] = TeacherStates(reader, layer, cls)
     return opened
 
 
-def parse_teacher(text: str) -> tuple[str, str, bool]:
-    """`teacher:NAME[@LAYER][:cls]` → the teacher, the layer and whether [CLS] stands for all words."""
+def parse_teacher(text: str) -> tuple[str, str, bool, str | None]:
+    """`teacher:NAME[@LAYER][:cls][:prompt=PROMPT]` → teacher, layer, whether [CLS] stands for all words, prompt."""
     match = _FORM.fullmatch(text)
     if match is None:
-        raise UsageError.expected("teacher:NAME[@LAYER][:cls], as in teacher:minilm@4", repr(text))
-    return match["teacher"], match["layer"] or "last", bool(match["cls"])
+        what = "teacher:NAME[@LAYER][:cls][:prompt=PROMPT], as in teacher:minilm@4"
+        raise UsageError.expected(what, repr(text))
+    return match["teacher"], match["layer"] or "last", bool(match["cls"]), match["prompt"]
 
 
 def _name(text: str) -> str:

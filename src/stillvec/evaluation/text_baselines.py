@@ -26,7 +26,7 @@ from stillvec.evaluation.answer_cache import digest_folder
 from stillvec.evaluation.candidates import Encoder
 from stillvec.formats import load
 from stillvec.formats.request import digest_vectors
-from stillvec.refinement.sif import frequencies
+from stillvec.refinement.sif import weigh_words
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary.word_numbering import WordNumbering
 
@@ -76,10 +76,7 @@ class SifEncoder:
         return f"sif {_A} {digest_vectors(self.vectors)}"
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        vocabulary = self.vectors.vocabulary
-        shares = frequencies(vocabulary, "counts" if vocabulary.counts.any() else "rank")
-        weights = np.asarray(_A / (_A + shares), np.float32)
-        return np.asarray(self.vectors.encode([*texts], weights=weights), np.float32)
+        return np.asarray(self.vectors.encode([*texts], weights=weigh_words(self.vectors, _A)), np.float32)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import UsageError, VocabularyError
+from stillvec.evaluation.crowding import Crowding
 from stillvec.exploration.byte_text import decode_rows, encode_base64
 from stillvec.exploration.examples import ExampleReader
 from stillvec.exploration.word_columns import ColumnTable, pack_column
@@ -26,6 +27,8 @@ MAX_LISTED = 200  # words per query
 MAX_RELATED = 16  # words per relation
 N_LAYER_NEIGHBOURS = 5
 N_SUGGESTIONS = 3
+N_SENSE_NEIGHBOURS = 8
+N_SAMPLED, N_LISTED = 300, 3000  # words whose lists are looked at, of so many frequent ones
 Json = dict[str, Any]
 Pair = tuple[str, str]
 Answer = list[tuple[str, float]] | NeighbourGroups
@@ -123,6 +126,28 @@ class Explorer:
         hits = self.index.search(text, _check_k(k), method=method)  # type: ignore[arg-type]
         return [{name: value for name, value in asdict(hit).items() if name != "text"} for hit in hits]
 
+    def describe_lists(self) -> list[Json]:
+        """What is in the lists of nearest words of each set: inflections, beginnings, hubs (the task `neighbours`)."""
+        return [{"name": name, **scores} for name, scores in self._list_scores.items()]
+
+    @cached_property
+    def _list_scores(self) -> dict[str, dict[str, float]]:
+        scores = {}
+        for name, vectors in self.sets.items():
+            language = "english" if vectors.inflections.language == "en" else "none"
+            scores[name] = Crowding(sample=N_SAMPLED, frequent=N_LISTED, language=language).summarize(vectors)
+        return scores
+
+    def find_senses(self, word: str) -> list[Json]:
+        """The senses of a word in each set that has several, with their neighbours and examples."""
+        senses = []
+        for name, vectors in self.sets.items():
+            for sense in vectors.senses.find(word) if vectors.senses is not None else ():
+                near = vectors.nearest(sense.vector, N_SENSE_NEIGHBOURS, exclude=[sense.word])
+                words = [other for other, _ in near]
+                senses.append({"set": name, "share": sense.share, "near": words, "examples": [*sense.examples]})
+        return senses
+
     def describe_word(self, word: str) -> Json:
         """Count, rank and vector length in each set, relations in the lexicon; a word made of n-grams has no rank."""
         facts: list[Json] = []
@@ -141,7 +166,8 @@ class Explorer:
         layers = {name: vectors for name, vectors in self.layers.items() if word in vectors}
         near = [(name, vectors.nearest(word, N_LAYER_NEIGHBOURS)) for name, vectors in layers.items()]
         suggestions = self._suggest(word) if facts[0]["rank"] is None else []
-        return {"word": facts[0]["word"], "sets": facts, "layers": near, "alike": suggestions, **lexicon}
+        more = {"senses": self.find_senses(facts[0]["word"]), "alike": suggestions}
+        return {"word": facts[0]["word"], "sets": facts, "layers": near, **more, **lexicon}
 
     def find_relations(self, word: str) -> dict[str, list[str]]:
         """Related words in the lexicon that the first set with this word contains, the nearest first."""

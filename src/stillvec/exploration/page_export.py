@@ -86,6 +86,8 @@ def build_page_data(
             data["relations"] |= {word: related for word in words if (related := explorer.find_relations(word))}
             data["parts"] |= {word: part for word in words if (part := explorer.relations.part(word))}
     all_words = [*dict.fromkeys(word for packed in data["data"] for word in packed["words"])]
+    data["senses"] = {word: senses for word in all_words if (senses := explorer.find_senses(word))}
+    data["lists"] = explorer.describe_lists()
     data["layers"] = {name: _find_neighbours(vectors, all_words) for name, vectors in explorer.layers.items()}
     yield from _add_sentences(explorer, all_words, data)
     return data

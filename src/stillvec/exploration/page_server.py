@@ -61,6 +61,7 @@ QUERIES: Mapping[str, Callable[[Explorer, Query], Any]] = {
     "map": lambda explorer, query: explorer.get_map(
         query.one("set"), query.one("method", "tsne"), query.one("rows", "")
     ),
+    "lists": lambda explorer, query: explorer.describe_lists(),
     "fields": lambda explorer, query: explorer.describe_fields(query.one("set")),
     "vectors": lambda explorer, query: explorer.get_vectors(query.one("set"), query.one("rows")),
 }

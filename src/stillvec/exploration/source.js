@@ -112,7 +112,11 @@ class LocalSource {
     if (!sets.length) throw this.unknown(word, "is not in the vocabulary of this page", this.sets);
     const lookUp = (table) => (Object.hasOwn(table, sets[0].word) ? table[sets[0].word] : undefined);
     const layers = Object.entries(this.data.layers).map(([name, near]) => [name, lookUp(near)]).filter(([, near]) => near).map(([name, near]) => [name, near.map((each) => [each])]);
-    return { word: sets[0].word, sets, layers, relations: lookUp(this.data.relations) ?? {}, part: lookUp(this.data.parts) ?? "" };
+    return { word: sets[0].word, sets, layers, senses: lookUp(this.data.senses) ?? [], relations: lookUp(this.data.relations) ?? {}, part: lookUp(this.data.parts) ?? "" };
+  }
+
+  lists() {
+    return this.data.lists;
   }
 
   examples({ word }) {

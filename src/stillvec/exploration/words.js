@@ -8,7 +8,7 @@ async function showWord(params, isCurrent) {
   $("welcome").hidden = Boolean(word);
   $("result").hidden = true;
   document.title = word ? `${word} · word vectors` : "Word vectors";
-  if (!word) return;
+  if (!word) return drawLists(await source.query("lists", {}), isCurrent);
   $("typed").value = word;
   const [card, answers] = await Promise.all([source.query("card", { word }), source.query("neighbours", { word, k, ...(group ? { group } : {}) })]);
   if (!isCurrent()) return;
@@ -56,7 +56,30 @@ function drawDetails(card) {
   const table = make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows));
   const wordLists = (title, lists) => (lists.length ? [make("h2", {}, title), make("dl", {}, ...lists.flatMap(([name, words]) => [make("dt", {}, name), make("dd", {}, ...joinWords(words))]))] : []);
   const layers = (card.layers ?? []).map(([name, near]) => [name, near.map(([word]) => word)]);
-  $("card").replaceChildren(table, ...wordLists("Neighbours by layer", layers), ...wordLists("Lexicon", Object.entries(card.relations ?? {})), make("div", { id: "sentences" }));
+  $("card").replaceChildren(table, ...drawSenses(card.senses ?? []), ...wordLists("Neighbours by layer", layers), ...wordLists("Lexicon", Object.entries(card.relations ?? {})), make("div", { id: "sentences" }));
+}
+
+// a sense: its share of the contexts, its nearest words, sentences
+function drawSenses(senses) {
+  if (!senses.length) return [];
+  const entries = senses.flatMap(({ set, share, near, examples }, number) => [
+    make("dt", {}, colourDot(set), `${Math.round(100 * share)}% of contexts`),
+    make("dd", { class: "sense", id: `sense-${number + 1}` }, make("p", {}, ...joinWords(near)), ...examples.map((text) => make("blockquote", {}, text))),
+  ]);
+  return [make("h2", {}, "Senses"), make("dl", {}, ...entries)];
+}
+
+// what is in the lists of nearest words, over a sample of frequent words
+const LIST_METRICS = [["same-stem", "inflections"], ["same-start", "same four letters"], ["top-hub", "lists with the commonest word"], ["hubness", "hubness"]];
+
+function drawLists(lists, isCurrent) {
+  const metrics = LIST_METRICS.filter(([metric]) => lists.some((list) => metric in list));
+  if (!isCurrent() || !metrics.length) return;
+  const show = (list, metric) => (!(metric in list) ? "–" : metric === "hubness" ? list[metric].toFixed(1) : `${(100 * list[metric]).toFixed(1)}%`);
+  const rows = lists.map((list) => make("tr", {}, make("th", { scope: "row" }, colourDot(list.name), ...breakName(list.name)), ...metrics.map(([metric]) => make("td", {}, show(list, metric)))));
+  const head = make("tr", {}, make("th", {}, "vectors"), ...metrics.map(([, title]) => make("th", { class: "num" }, title)));
+  const note = "Of the ten nearest words of 300 frequent ones. Hubness is 0 if no word is in more lists than others. Less is better.";
+  $("lists").replaceChildren(make("h2", {}, "Lists of nearest words"), make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows)), make("p", { class: "note" }, note));
 }
 
 async function drawExamples(word, isCurrent) {

@@ -10,7 +10,6 @@ from stillvec.files.path_names import show_path, unique_names
 from stillvec.formats.arrow_table import ArrowTable, read_stream
 from stillvec.formats.format import Format, empty_error
 from stillvec.formats.hub_folder import local_path
-from stillvec.formats.sense_table import Sense, SenseTable, read_senses
 from stillvec.formats.stillvec_folder import read_manifest, read_model, read_statistics, write_folder
 from stillvec.hub import is_address, parse_address
 from stillvec.input_checks import check_arguments
@@ -20,8 +19,6 @@ from stillvec.vectors import WordVectors
 __all__ = [
     "FORMATS",
     "Format",
-    "Sense",
-    "SenseTable",
     "VectorSets",
     "VectorSource",
     "format_by_ending",
@@ -32,7 +29,6 @@ __all__ = [
     "open_vectors",
     "read_manifest",
     "read_model",
-    "read_senses",
     "read_statistics",
     "save",
     "write_folder",

@@ -27,11 +27,13 @@ METHODS: dict[str, tuple[str, tuple[str, ...]]] = {
 _TEXTS: dict[str, str] = _TABLES["texts"]
 _FLAGS = {  # settings of a run, in their order in a command
     "teacher": "--teacher", "method": "--method", "purpose": "--for", "layer": "--layer", "dim": "--dim",
-    "dictionary": "--dictionary", "min_count": "--min-count", "max_words": "--max-words", "contexts": "--contexts",
+    "dictionary": "--dictionary", "senses": "--senses", "min_count": "--min-count", "max_words": "--max-words",
+    "contexts": "--contexts",
     "min_sentences": "--min-sentences", "min_characters": "--min-characters",
     "exclude": "--exclude", "pattern": "--pattern", "numbers": "--numbers",
     "segmenter": "--words", "language": "--language",
-    "parser": "--parse", "precision": "--precision", "threads": "--threads", "seed": "--seed",
+    "phrase_score": "--phrase-score", "hyphens": "--hyphens",
+    "parser": "--parse", "precision": "--precision", "prompt": "--prompt", "threads": "--threads", "seed": "--seed",
 }  # fmt: skip
 
 
@@ -107,6 +109,10 @@ def _introduce(manifest: Facts) -> Iterator[str]:
     form = f"compressed as {manifest['stored']}" if "stored" in manifest else "uncompressed"
     yield "| | |\n|---|---|"
     yield _row("words", f"{manifest['words']:,}, {case}")
+    kinds = {"phrases": "phrases found in the text", "hyphenated": "words with hyphens"}
+    for key, what in kinds.items():
+        if n_terms := sum(int(corpus.get(key) or 0) for corpus in view.corpora_of(manifest)):
+            yield _row(what, f"{n_terms:,}")
     yield _row("dimensions", f"{manifest['dim']:,}")
     yield _row("numbers", f"{manifest['dtype']}, {form}")
     if teacher := get_mapping(manifest, "teacher"):
@@ -181,7 +187,10 @@ def _scores(scores: Sequence[Facts]) -> Iterator[str]:
 
 
 def _limits(manifest: Facts) -> Iterator[str]:
-    yield "- Each word has one vector; for a word with several senses it is a mixture."
+    if senses := get_mapping(manifest, "ambiguous"):
+        yield f"- {senses['words']:,} words also have vectors of {senses['senses']:,} senses; their own is a mixture."
+    else:
+        yield "- Each word has one vector; for a word with several senses it is a mixture."
     if "subwords" in manifest:
         yield "- A word that is not in `vocabulary.tsv` gets a vector from its character n-grams, by its spelling."
     else:
@@ -237,6 +246,7 @@ def _run(manifest: Facts, given: Facts) -> Iterator[str]:
     yield from ["--include-words", "WORDS.txt"] if given.get("include_words") or given.get("keep") else []
     if stop_words := given.get("stop_words"):
         yield from ("--stop-words", stop_words if isinstance(stop_words, str) else "STOP_WORDS.txt")
+    yield from ["--phrases"] if given.get("phrases") else []
     yield from ["--cased"] if given.get("lowercase") is False else []
     if "added_to" in manifest:
         yield from ("--add-to", last_name(get_mapping(manifest, "added_to").get("name", "EARLIER")))

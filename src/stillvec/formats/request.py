@@ -87,7 +87,7 @@ def digest_setting_files(settings: Mapping[str, Any]) -> dict[str, str]:
 
 
 def digest_vectors(vectors: WordVectors) -> str:
-    """A digest of a matrix, its words, their counts and n-grams; hashed by several threads."""
+    """A digest of a matrix, its words, their counts, n-grams and contained weights; hashed by several threads."""
     matrix, vocabulary = vectors.matrix, vectors.vocabulary
     n_rows = max(1, _CHUNK_BYTES // max(1, matrix.itemsize * vectors.dim))
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
@@ -98,6 +98,8 @@ def digest_vectors(vectors: WordVectors) -> str:
         header += f" {vocabulary.segmenter}"
     if (table := vectors.subwords) is not None:
         header += f" {table.ngrams} {hashlib.blake2b(np.ascontiguousarray(table.matrix).data).hexdigest()}"
+    if contained := vectors.find_smoothing():  # texts are encoded by it
+        header += f" {contained}"
     if vectors.contexts is not None:
         header += f" {hashlib.blake2b(np.ascontiguousarray(vectors.contexts.matrix).data).hexdigest()}"
     words = "\n".join(vocabulary.words)

@@ -24,6 +24,7 @@ from stillvec.formats.model_card import CARD, card
 from stillvec.formats.tensors import map_tensors, write_tensors
 from stillvec.formats.vector_table import MAX_CHECKED, check_finite, encode_words
 from stillvec.registry import settings_from
+from stillvec.sense_table import SenseTable
 from stillvec.subwords import Ngrams, SubwordTable
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
@@ -39,6 +40,7 @@ HEAD_VERSION_KEY = "head_format"  # in that of a head, whose vectors are in a su
 _CONTEXTS = "contexts"  # the context table, in the file of the model
 _HAS_CONTEXTS = "context_table"  # true in the manifest if there is one
 _CHECKSUMS = "checksums"  # of the other files, in the manifest
+_SENSES = "ambiguous"  # how many words have several senses, which are in the file of the model
 _REQUEST = "request"  # what decided the result, as digests (formats/request.py)
 _NOT_SEPARATORS = bytes({*range(256)} - {*b"\t\n"})
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -65,8 +67,12 @@ def read(path: Path) -> WordVectors:
     if shape != matrix.shape:
         raise FormatError.expected(f"shape {shape} as in {_MANIFEST}", matrix.shape, path=file, code="shape")
     check_finite(file, vocabulary, matrix)
-    subwords, contexts = _read_subwords(path, manifest, matrix), _read_contexts(path, manifest, vocabulary, matrix)
-    return WordVectors(vocabulary, matrix, subwords=subwords, contexts=contexts, provenance=manifest)
+    tables: dict[str, Any] = {
+        "subwords": _read_subwords(path, manifest, matrix),
+        "contexts": _read_contexts(path, manifest, vocabulary, matrix),
+        "senses": _read_senses(path, manifest, vocabulary, matrix),
+    }
+    return WordVectors(vocabulary, matrix, **tables, provenance=manifest)
 
 
 def write(vectors: WordVectors, path: Path) -> None:
@@ -109,9 +115,8 @@ def write_folder(
     }
     if vectors.vocabulary.segmenter != SPACES:
         facts |= {"segmenter": vectors.vocabulary.segmenter, "segmenter_terms": [*vectors.vocabulary.terms]}
-    history = {
-        key: value for key, value in manifest.items() if key not in ("stored", "subwords", _HAS_CONTEXTS, _REQUEST)
-    }
+    own = ("stored", "subwords", _HAS_CONTEXTS, _SENSES, _REQUEST)
+    history = {key: value for key, value in manifest.items() if key not in own}
     if request is not None:
         facts[_REQUEST] = dict(request)
     if vectors.subwords is not None:
@@ -119,6 +124,9 @@ def write_folder(
     if vectors.contexts is not None:
         facts[_HAS_CONTEXTS] = True
         model = {**(model or {}), _CONTEXTS: vectors.contexts.matrix}
+    if vectors.senses is not None:
+        facts[_SENSES] = {"words": len(vectors.senses.words), "senses": len(vectors.senses)}
+        model = {**(model or {}), **vectors.senses.to_arrays()}
     if arrays is not None:
         facts["stored"] = packed
     with atomic_folder(folder, LAYOUT) as part:
@@ -275,6 +283,22 @@ def _read_contexts(
         raise FormatError.expected(f"{_CONTEXTS!r} of {words.shape[0]:,} x {words.shape[1]} floats", got, path=file)
     check_finite(file, vocabulary, table)
     return table
+
+
+def _read_senses(
+    path: Path, manifest: Mapping[str, Any], vocabulary: Vocabulary, words: NDArray[Any]
+) -> SenseTable | None:
+    if _SENSES not in manifest:
+        return None
+    require_files(path, (MODEL,), "stillvec folder with senses")
+    file = path / MODEL
+    try:
+        senses = SenseTable.from_arrays(vocabulary, map_tensors(file))
+    except UsageError as error:
+        raise FormatError(f"{file}: {error}", path=file) from None
+    if senses.matrix.shape[1] != words.shape[1]:
+        raise FormatError.expected(f"senses of dimension {words.shape[1]}", senses.matrix.shape[1], path=file)
+    return senses
 
 
 class _LazyVocabulary(Vocabulary):

@@ -14,9 +14,11 @@ weights, with words shrunk towards a map of their states; for queries the same w
 and nothing removed.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +36,9 @@ from stillvec.result import Result
 from stillvec.statistics import Array, Statistics
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from stillvec.learners.senses import Senses
 
 TEMPLATES = ("the meaning of {} is", "the word {}", "synonyms of {}:", "we talk about {} here.")
 _COMPARED = 4000  # frequent words whose pairs are compared between layers
@@ -68,6 +73,9 @@ class Auto:
     sentence_weight: float | None = None  # weight of S; none: 0.5
     window_weight: float | None = None  # weight of W; none: 0 for words, 1.5 for a corpus
     dictionary_weight: float = 1.0  # weight of G
+    senses: int | None = (
+        None  # vectors per ambiguous word at most, beside its own (`learners/senses.py`); none: no senses
+    )
 
     @staticmethod
     def choose_templates(templates: tuple[str, ...]) -> tuple[str, ...]:
@@ -76,15 +84,26 @@ class Auto:
 
     def finish_bytes(self, scale: FinishScale) -> int:
         peaks = Additive.FINISH_MEMORY if self.purpose in _WHY else self.FINISH_MEMORY
-        return max(peak.total(scale) for peak in peaks)
+        sample = self._senses.finish_bytes(scale) if self.senses is not None else 0
+        return max(peak.total(scale) for peak in peaks) + sample
+
+    @property
+    def _senses(self) -> Senses:
+        from stillvec.learners.senses import Senses  # needs torch, which merging without senses does not
+
+        return Senses(layer="best", senses=self.senses or 1)
 
     def specs(self) -> dict[str, AccumulatorSpec]:
+        if self.senses is not None and (self.purpose in _WHY or not self.corpus):
+            what = "without a corpus" if not self.corpus else f"for {self.purpose}"
+            raise UsageError.conflict(f"Senses are clusters of contexts of words; there are none {what}")
         if self.purpose in _WHY:
             return self._for_sentences().specs()
         specs: dict[str, AccumulatorSpec] = {}
         if self.corpus:
             specs |= {"states": WordStates(f"0+{_CANDIDATES}"), "sentences": WeightedSentences()}
             specs |= _WINDOW.specs() if self._weights["windows"] else {}
+            specs |= self._senses.specs() if self.senses is not None else {}
         specs["templates"] = Templates(_CANDIDATES if self.corpus else "best", templates=self.templates)
         return specs if self.dictionary is None else specs | {"glosses": Glosses(dictionary=self.dictionary)}
 
@@ -121,7 +140,11 @@ class Auto:
         notes["weights"] = {name: weight for name, weight in weights.items() if weight}
         joint = join(weight * spaces[name] for name, weight in weights.items() if weight)
         matrix = to_numpy(unit(reduce_dimensions(joint, self.dim or _DIM)))
-        return Result(WordVectors(vocabulary, matrix), notes)
+        vectors = WordVectors(vocabulary, matrix)
+        if self.senses is not None:
+            vectors, found = self._senses.finish_in(vectors, statistics["sample"])
+            notes |= found
+        return Result(vectors, notes)
 
     @property
     def _weights(self) -> dict[str, float]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Generator, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Container, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -21,6 +21,7 @@ from stillvec.progress import Phase, Progress
 from stillvec.vocabulary import Vocabulary, WordCounter
 from stillvec.vocabulary.folding import fold
 from stillvec.vocabulary.glued_words import GluedWord, describe_glued, find_glued
+from stillvec.vocabulary.phrases import PhraseFinder
 
 WordChoice = Distillation | Training  # both say which text is read and which words get a vector
 _PARAGRAPHS_AT_ONCE = 1000  # counted together
@@ -36,6 +37,36 @@ def select_text(corpus: Corpus, choice: WordChoice) -> Corpus:
 
 
 @dataclass(frozen=True)
+class Terms:
+    """Strings of several words that are counted as one."""
+
+    phrases: tuple[str, ...] = ()  # found in the corpus
+    hyphenated: tuple[str, ...] = ()  # found in the corpus
+    earlier: tuple[str, ...] = ()  # of the vocabulary that the text is added to
+
+    @property
+    def found(self) -> tuple[str, ...]:
+        return (*self.phrases, *self.hyphenated)
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        return (*self.found, *self.earlier)
+
+    def dissolve_rare(self, counts: Mapping[str, int], min_count: int, included: Container[str]) -> dict[str, int]:
+        """The counts without found terms that are rare, as parts of longer ones are; they count for their words."""
+        dissolved = dict(counts)
+        for term in self.found:
+            if term not in included and 0 < (count := dissolved.get(term, 0)) < min_count:
+                del dissolved[term]
+                for word in term.replace("-", " ").split():
+                    dissolved[word] = dissolved.get(word, 0) + count
+        return dissolved
+
+
+NO_TERMS = Terms()
+
+
+@dataclass(frozen=True)
 class ChoiceFacts:
     """What is told of the choice of words, and is in no manifest."""
 
@@ -43,10 +74,19 @@ class ChoiceFacts:
     filtered: tuple[str, ...] = ()  # the most frequent of them
     glued: tuple[GluedWord, ...] = ()  # words that look like two written together
     glued_sentence: str = ""
+    phrases: tuple[str, ...] = ()  # of the vocabulary, the most frequent first
+    hyphenated: tuple[str, ...] = ()
 
     def notes(self) -> list[str]:
         """Sentences for the start of a run."""
-        return [self.glued_sentence] if self.glued_sentence else []
+        found = {"phrases": self.phrases, "words with hyphens": self.hyphenated}
+        told = [f"{len(words):,} {what}: {list_examples(words)}" for what, words in found.items() if words]
+        return [*told, self.glued_sentence] if self.glued_sentence else told
+
+
+def list_examples(words: Sequence[str]) -> str:
+    """The first of the words, and three dots if there are more."""
+    return ", ".join(words[:_N_EXAMPLES]) + (", ..." if len(words) > _N_EXAMPLES else "")
 
 
 @dataclass(frozen=True)
@@ -65,7 +105,9 @@ class CorpusFacts:
     def to_manifest(self) -> dict[str, Any]:
         if self.words_from:
             return {"words": 0, "from": self.words_from}
+        found = {"phrases": len(self.choice.phrases), "hyphenated": len(self.choice.hyphenated)}
         return {
+            **{key: number for key, number in found.items() if number},
             "sources": [*self.sources],
             "digest": self.digest,
             "paragraphs": self.n_paragraphs,
@@ -110,7 +152,9 @@ class CorpusCounts:
         """Of the text, file by file."""
         return _digest_all(self.file_digests)
 
-    def choose_words(self, corpus: Corpus, choice: WordChoice) -> tuple[Vocabulary, CorpusFacts]:
+    def choose_words(
+        self, corpus: Corpus, choice: WordChoice, terms: Terms = NO_TERMS
+    ) -> tuple[Vocabulary, CorpusFacts]:
         """The words that get a vector, and the facts about the corpus."""
         if not self.n_paragraphs:
             raise corpus.empty_error()
@@ -119,7 +163,8 @@ class CorpusCounts:
         sources = tuple(Path(name).name for name in corpus.sources)
         counts = (self.n_paragraphs, self.n_characters)
         included = {fold(word, choice.lowercase) for word in choice.include_words}
-        allowed = filter_words(choice).apply(self.counts, included)
+        dissolved = terms.dissolve_rare(self.counts, choice.min_count, included)
+        allowed = filter_words(choice).apply(dissolved, included)
         vocabulary = Vocabulary.build(
             allowed,
             min_count=choice.min_count,
@@ -129,6 +174,8 @@ class CorpusCounts:
             segmenter=choice.segmenter,
         )
         told = self._describe_choice(allowed, vocabulary, choice)
+        phrases, hyphenated = (sort_by_row(words, vocabulary) for words in (terms.phrases, terms.hyphenated))
+        told = replace(told, phrases=phrases, hyphenated=hyphenated)
         facts = CorpusFacts(self.n_words, sources, self.digest, *counts, file_digests=self.file_digests, choice=told)
         return vocabulary, facts
 
@@ -141,6 +188,11 @@ class CorpusCounts:
         return ChoiceFacts(len(filtered), tuple(filtered[:_N_EXAMPLES]), tuple(glued), sentence)
 
 
+def sort_by_row(words: Iterable[str], vocabulary: Vocabulary) -> tuple[str, ...]:
+    """Those of the words that are in the vocabulary, in its order."""
+    return tuple(sorted((word for word in words if word in vocabulary.index), key=vocabulary.index.__getitem__))
+
+
 def _add_counts(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
     counts = dict(one)
     for word, number in other.items():
@@ -148,14 +200,40 @@ def _add_counts(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, i
     return counts
 
 
-def make_counter(choice: WordChoice) -> WordCounter:
+def make_counter(choice: WordChoice, terms: Terms = NO_TERMS) -> WordCounter:
     """An empty counter that finds words as the settings say."""
     lowercase, segmenter = choice.lowercase, choice.segmenter
-    return WordCounter(lowercase=lowercase, include_words=choice.include_words, segmenter=segmenter)
+    return WordCounter(lowercase=lowercase, include_words=(*choice.include_words, *terms.all), segmenter=segmenter)
+
+
+def find_terms(corpus: Corpus, choice: WordChoice) -> Generator[Progress, None, Terms]:
+    """Find the phrases and hyphenated words of a corpus, in readings of their own; none unless they are wanted.
+
+    Every process that needs them finds the same ones, since each reads the whole corpus.
+    """
+    if not choice.phrases and choice.hyphens == "split":
+        return NO_TERMS
+    finder = PhraseFinder(
+        choice.phrase_score if choice.phrases else None,
+        min_count=choice.min_count,
+        lowercase=choice.lowercase,
+        allows=filter_words(choice).allows,
+    )
+    start, n_bytes = time.perf_counter(), corpus.n_bytes * finder.n_readings
+    n_read = n_words = 0
+    for _ in range(finder.n_readings):
+        for chunk in split_batches(corpus.paragraphs(), _PARAGRAPHS_AT_ONCE):
+            n_words += finder.add(chunk)
+            n_read += sum(map(len, chunk))
+            work = (min(n_read, n_bytes), n_bytes) if n_bytes else None
+            yield Progress(Phase.PHRASES, n_words, None, "words", time.perf_counter() - start, work=work)
+        finder.end_reading()
+    hyphenated = tuple(finder.find_hyphenated()) if choice.hyphens == "keep" else ()
+    return Terms(tuple(finder.find_phrases()), hyphenated)
 
 
 def count_partition(
-    corpus: Corpus, choice: WordChoice, partition: Partition | None = None
+    corpus: Corpus, choice: WordChoice, partition: Partition | None = None, terms: Terms = NO_TERMS
 ) -> Generator[Progress, None, CorpusCounts]:
     """Count the corpus, or one part of it.
 
@@ -166,7 +244,7 @@ def count_partition(
     corpus.watch()
     by_file = part.count > 1 and len(corpus.sources) >= _MIN_FILES * part.count
     numbered = corpus.paragraphs_by_file((lambda file: file % part.count == part.index) if by_file else None)
-    counter = make_counter(choice)
+    counter = make_counter(choice, terms)
     n_words = n_paragraphs = n_characters = 0
     n_bytes = corpus.n_bytes / (part.count if by_file else 1)
     digests: dict[int, str] = {}

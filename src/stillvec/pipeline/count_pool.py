@@ -22,8 +22,10 @@ from stillvec.corpus.text_corpus import CorpusReport
 from stillvec.corpus.worker_pool import MAX_WORKERS, WorkerPool, available_cores, can_fork
 from stillvec.errors import StillvecWarning
 from stillvec.pipeline.corpus_counts import (
+    NO_TERMS,
     CorpusCounts,
     CorpusFacts,
+    Terms,
     WordChoice,
     count_partition,
     group_paragraphs,
@@ -51,8 +53,8 @@ class _PartCounts:
 class _ChunkCounter:
     """Counts the words of chunks; one without texts asks for the counts."""
 
-    def __init__(self, choice: WordChoice) -> None:
-        self._counter = make_counter(choice)
+    def __init__(self, choice: WordChoice, terms: Terms) -> None:
+        self._counter = make_counter(choice, terms)
 
     def __call__(self, chunk: TextChunk) -> list[_PartCounts]:
         if chunk.texts:
@@ -82,7 +84,7 @@ class _Reading:
 class PendingCount:
     """Counts a corpus in other processes from now on; `steps` waits for the result. A context manager."""
 
-    def __init__(self, corpus: Corpus, choice: WordChoice, processes: int) -> None:
+    def __init__(self, corpus: Corpus, choice: WordChoice, processes: int, terms: Terms = NO_TERMS) -> None:
         corpus.watch()
         self._start = time.perf_counter()
         self._n_words, self._position = 0, StreamPosition()
@@ -90,7 +92,7 @@ class PendingCount:
         self._joins: dict[str, int] = {}
         self._reading: _Reading | None = None
         self._error: BaseException | None = None
-        self._pool = WorkerPool(_ChunkCounter(choice), processes)
+        self._pool = WorkerPool(_ChunkCounter(choice, terms), processes)
         self._results = self._pool.results(_read_chunks(corpus, processes))
         self._thread = threading.Thread(target=self._collect, daemon=True)
         self._thread.start()
@@ -153,18 +155,19 @@ def _read_chunks(corpus: Corpus, n_processes: int) -> Generator[TextChunk, None,
 
 
 def start_count(
-    corpus: Corpus, choice: WordChoice, threads: int | None = None
+    corpus: Corpus, choice: WordChoice, threads: int | None = None, terms: Terms = NO_TERMS
 ) -> AbstractContextManager[PendingCount | None]:
     """Begin to count in several processes, one per core or `threads`; None where one process is as good."""
     processes = min(MAX_WORKERS, threads or available_cores())
     if processes < 2 or not can_fork() or corpus.size_of_files < _MIN_BYTES:
         return nullcontext()
-    return PendingCount(corpus, choice, processes)
+    return PendingCount(corpus, choice, processes, terms)
 
 
 def count_corpus(
-    corpus: Corpus, choice: WordChoice, pending: PendingCount | None = None
+    corpus: Corpus, choice: WordChoice, pending: PendingCount | None = None, terms: Terms = NO_TERMS
 ) -> Generator[Progress, None, tuple[Vocabulary, CorpusFacts]]:
     """Count the corpus: the words that get a vector, and the facts about the text; `pending` was begun before."""
-    counts = yield from count_partition(corpus, choice) if pending is None else pending.steps(corpus)
-    return counts.choose_words(corpus, choice)
+    steps = count_partition(corpus, choice, terms=terms) if pending is None else pending.steps(corpus)
+    counts = yield from steps
+    return counts.choose_words(corpus, choice, terms)

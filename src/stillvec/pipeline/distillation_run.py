@@ -4,6 +4,7 @@ import os
 import time
 import warnings
 from collections.abc import Container, Generator, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from stillvec.learners import EncodingPass, Learner, PassPlan
 from stillvec.learners.accumulators import HasDim
 from stillvec.learners.trained_learner import TrainedLearner
 from stillvec.memory import RESERVE, is_short
-from stillvec.pipeline.corpus_counts import CorpusFacts, digest_corpus, select_text
+from stillvec.pipeline.corpus_counts import CorpusFacts, digest_corpus, find_terms, select_text
 from stillvec.pipeline.memory_estimate import batch_bytes, check_memory, finish_bytes
 from stillvec.pipeline.pass_checkpoint import Arrays, PassCheckpoint, facts_of_reading, facts_of_settings, partial_bytes
 from stillvec.pipeline.previous_result import PreviousResult, count_isolated
@@ -33,7 +34,7 @@ from stillvec.training.schedule import TrainingProgress
 from stillvec.vocabulary import Vocabulary
 from stillvec.vocabulary.folding import fold
 from stillvec.vocabulary.segmenters import SPACES, describe_segmenter, select_terms
-from stillvec.vocabulary.word_matcher import select_words
+from stillvec.vocabulary.word_matcher import multiword_terms, select_words
 
 _FIT_CHARACTERS = 50_000  # of the corpus that are compared with the tokens of the teacher
 _NEIGHBOURS = 8  # a context of one word is also one of this many others
@@ -168,8 +169,11 @@ class Run:
         if self.corpus is None:
             vocabulary = self._words_without_corpus(teacher)
         else:
+            terms = yield from find_terms(self.corpus, self.settings)
+            if self.previous is not None and self.settings.segmenter == SPACES:
+                terms = replace(terms, earlier=tuple(multiword_terms(self.previous.vocabulary)))
             yield Progress(Phase.COUNTING, 0, None, "words", 0.0)
-            vocabulary, self.corpus_facts = yield from self.reader.count(self.corpus, self.settings)
+            vocabulary, self.corpus_facts = yield from self.reader.count(self.corpus, self.settings, terms)
             for sentence in self.corpus_facts.choice.notes():
                 yield Progress(Phase.STARTING, 0, None, "", 0.0, note=sentence)
             vocabulary = self._add_teacher_words(vocabulary, teacher)

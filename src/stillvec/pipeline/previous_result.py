@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _MAX_NAMES = 3
 _NOT_INHERITED = ("include_words", "device", "unsafe_weights", "remote_code")
-_OF_METHODS = ("layer", "dictionary", "purpose")  # settings that only some methods have
+_OF_METHODS = ("layer", "dictionary", "purpose", "senses")  # settings that only some methods have
 _DEFINE_WORDS: dict[str, Callable[[Any], str]] = {  # what the words of two results must share
     "lowercase": lambda value: "lower-cased" if value else "case-sensitive",
     "segmenter": lambda value: describe_segmenter(str(value)),

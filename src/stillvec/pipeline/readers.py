@@ -15,7 +15,7 @@ from stillvec.learners.accumulators import AccumulatorSpec, TextSource
 from stillvec.learners.encoding_pass import CORPUS, PARAGRAPHS
 from stillvec.learners.partition import Partition
 from stillvec.learners.text_sample import measure_texts
-from stillvec.pipeline.corpus_counts import CorpusFacts
+from stillvec.pipeline.corpus_counts import NO_TERMS, CorpusFacts, Terms
 from stillvec.pipeline.count_pool import PendingCount, count_corpus, start_count
 from stillvec.pipeline.result_folders import describe_teacher
 from stillvec.pipeline.sentence_stream import SentenceStream
@@ -107,7 +107,7 @@ class Reader:
         """Raise an error for text or methods that cannot be read this way."""
 
     def load_teacher(self, settings: Distillation) -> Teacher:
-        names = ("device", "precision", "unsafe_weights", "remote_code")
+        names = ("device", "precision", "prompt", "unsafe_weights", "remote_code")
         return load_teacher(settings.teacher, **{name: getattr(settings, name) for name in names})
 
     def describe_teacher(self, teacher: Teacher) -> dict[str, Any]:
@@ -116,11 +116,11 @@ class Reader:
     def budget(self, teacher: Teacher) -> BatchBudget:
         return BatchBudget.for_teacher(teacher, self.threads)
 
-    def count(self, corpus: Corpus, settings: Distillation) -> Counting:
+    def count(self, corpus: Corpus, settings: Distillation, terms: Terms) -> Counting:
         """The first reading."""
-        begun = nullcontext(self.pending) if self.pending else start_count(corpus, settings, self.threads)
-        with begun as pending:
-            return (yield from count_corpus(corpus, settings, pending))
+        is_begun = self.pending is not None and terms == NO_TERMS
+        with nullcontext(self.pending) if is_begun else start_count(corpus, settings, self.threads, terms) as pending:
+            return (yield from count_corpus(corpus, settings, pending, terms))
 
     def make_pass(self, plan: PassPlan, teacher: Teacher, store: StoreLocation | None) -> EncodingPass:
         return EncodingPass(plan, teacher, store=store)

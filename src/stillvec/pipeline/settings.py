@@ -16,10 +16,18 @@ from stillvec.registry import Registry, check_least, require_all, settings_from
 from stillvec.vocabulary import WordFilter
 from stillvec.vocabulary.function_words import LANGUAGES, list_function_words, name_list
 from stillvec.vocabulary.languages import ENGLISH, check_language, templates_of
+from stillvec.vocabulary.phrases import THRESHOLD, HyphenMode
 from stillvec.vocabulary.segmenters import SPACES, require_segmenters
 from stillvec.vocabulary.word_filter import NumberMode
 
-OF_TEACHER = ("teacher", "device", "precision", "unsafe_weights", "remote_code")  # facts of the loaded one decide
+OF_TEACHER = (
+    "teacher",
+    "device",
+    "precision",
+    "prompt",
+    "unsafe_weights",
+    "remote_code",
+)  # facts of the loaded one decide
 _ADDED_LATER = (
     "min_sentences",
     "min_characters",
@@ -30,6 +38,11 @@ _ADDED_LATER = (
     "numbers",
     "segmenter",
     "language",
+    "phrases",
+    "phrase_score",
+    "hyphens",
+    "senses",
+    "prompt",
 )
 PURPOSES = ("words", "corpus", "sentences", "queries")  # what vectors can be made for (`purpose`, --for)
 CONTEXTS = 20  # docs/results.md: what fewer and more contexts cost and give
@@ -47,6 +60,7 @@ class Distillation:
     layer: str | None = None
     dim: int | None = None
     dictionary: str | None = None
+    senses: int | None = None  # vectors per ambiguous word at most, beside its own
     min_count: int = 5
     max_words: int | None = None
     include_words: tuple[str, ...] = ()  # in the vocabulary whatever their count
@@ -54,6 +68,9 @@ class Distillation:
     exclude: str | None = None  # a regular expression of words that are not in the vocabulary
     pattern: str | None = None  # a regular expression that the words of the vocabulary match
     numbers: NumberMode = "keep"  # "drop": no words without a letter
+    phrases: bool = False  # two or three words that often stand together are a word
+    phrase_score: float = THRESHOLD  # that a phrase needs (`vocabulary/phrases.py`)
+    hyphens: HyphenMode = "split"  # "keep": frequent words with hyphens are words
     min_sentences: int | None = None  # of a paragraph, or it is dropped
     min_characters: int | None = None  # of a paragraph, or it is dropped
     lowercase: bool = True
@@ -64,11 +81,14 @@ class Distillation:
     oov: str | None = None  # "subword": n-grams that give out-of-vocabulary words a vector
     device: str = "auto"
     precision: str = "auto"
+    prompt: str | None = None  # of the teacher's own, put before every text; None: its default
     unsafe_weights: bool = False
     remote_code: bool = False
 
     def __post_init__(self) -> None:
-        check_least(self, min_count=1, max_words=1, contexts=1, dim=1, seed=0, min_sentences=1, min_characters=0)
+        check_least(
+            self, min_count=1, max_words=1, contexts=1, dim=1, seed=0, min_sentences=1, min_characters=0, senses=2
+        )
         if self.purpose not in PURPOSES:
             expected = " or ".join(map(repr, PURPOSES))
             raise UsageError.expected(expected, repr(self.purpose), where="setting 'purpose'")
@@ -96,7 +116,10 @@ class Distillation:
         known = {name for learner in learners.values() for name in _fields(type(learner))}
         for name, value in self._general().items():
             if value is not None and name not in known:
-                raise UsageError.conflict(f"Method {self.method} has no setting {name!r}, got {value!r}")
+                others = ", ".join(method for method in LEARNERS if name in _fields(LEARNERS[method]))
+                why = ", since it chooses the layers itself" if name == "layer" and self.method == "auto" else ""
+                message = f"Method {self.method} has no setting {name!r}{why}; got {value!r}"
+                raise UsageError.conflict(message, cure=f"methods that have it: {others}")
         return learners
 
     def run_presets(self) -> list[dict[str, Any]]:
@@ -120,10 +143,10 @@ class Distillation:
         taken = {name: value for name, value in values.items() if name in _fields(kind)}
         return settings_from(kind, {**taken, **given}, f"the method {kind.__name__}")
 
-    def _general(self) -> dict[str, str | None]:
+    def _general(self) -> dict[str, str | int | None]:
         """The settings that go to every method with a field of the same name."""
         purpose = self.purpose if self.purpose != "words" else None
-        return {"layer": self.layer, "dictionary": self.dictionary, "purpose": purpose}
+        return {"layer": self.layer, "dictionary": self.dictionary, "purpose": purpose, "senses": self.senses}
 
 
 @dataclass(frozen=True)
@@ -141,6 +164,9 @@ class Training:
     exclude: str | None = None  # a regular expression of words that are not in the vocabulary
     pattern: str | None = None  # a regular expression that the words of the vocabulary match
     numbers: NumberMode = "keep"  # "drop": no words without a letter
+    phrases: bool = False  # two or three words that often stand together are a word
+    phrase_score: float = THRESHOLD  # that a phrase needs (`vocabulary/phrases.py`)
+    hyphens: HyphenMode = "split"  # "keep": frequent words with hyphens are words
     min_sentences: int | None = None  # of a paragraph, or it is dropped
     min_characters: int | None = None  # of a paragraph, or it is dropped
     lowercase: bool = True
@@ -176,6 +202,12 @@ class Training:
 
 def filter_words(settings: Distillation | Training) -> WordFilter:
     """Which words may be in the vocabulary; refuses wrong patterns."""
+    if not 0 <= settings.phrase_score < 1:
+        raise UsageError.expected("a number from 0 to below 1", settings.phrase_score, where="setting 'phrase_score'")
+    if settings.segmenter != SPACES and (settings.phrases or settings.hyphens == "keep"):
+        raise UsageError.conflict("phrases and hyphens are found between spaces, and a segmenter finds words itself")
+    if settings.hyphens not in ("split", "keep"):
+        raise UsageError.unknown("value", settings.hyphens, ("split", "keep"), where="setting 'hyphens'")
     return WordFilter(settings.stop_words, settings.exclude, settings.pattern, settings.numbers)
 
 

@@ -16,7 +16,7 @@ from stillvec.files import cache_folder, digest, scratch_folder
 from stillvec.files.private_files import create_private_folder
 from stillvec.formats import load
 from stillvec.formats.request import Request, digest_json
-from stillvec.pipeline.corpus_counts import digest_corpus, select_text
+from stillvec.pipeline.corpus_counts import digest_corpus, find_terms, select_text
 from stillvec.pipeline.count_pool import count_corpus, start_count
 from stillvec.pipeline.result_folders import complete, describe_program
 from stillvec.pipeline.settings import Training, decisive_settings, to_manifest
@@ -53,6 +53,9 @@ class TrainingRun:
 
     def _load_parser(self) -> Parser | None:
         needed = any(getattr(baseline, "parsed", False) for baseline in self.baselines.values())
+        if needed and (self.settings.phrases or self.settings.hyphens == "keep"):
+            cure = "leave out phrases and hyphens, or train these methods apart"
+            raise UsageError.conflict("Methods that need parses take their words from the parses", cure=cure)
         if self.settings.parser is None:
             if needed:
                 self.corpus.parses()  # refuses a corpus without parses
@@ -78,9 +81,10 @@ class TrainingRun:
         if self.settings.segmenter != SPACES:
             message = f"words are {describe_segmenter(self.settings.segmenter)}"
             yield Progress(Phase.STARTING, 0, None, "", 0.0, note=message)
+        terms = yield from find_terms(self.corpus, self.settings)
         yield Progress(Phase.COUNTING, 0, None, "words", 0.0)
-        with start_count(self.corpus, self.settings, self.settings.threads) as pending:
-            vocabulary, facts = yield from count_corpus(self.corpus, self.settings, pending)
+        with start_count(self.corpus, self.settings, self.settings.threads, terms) as pending:
+            vocabulary, facts = yield from count_corpus(self.corpus, self.settings, pending, terms)
         self.facts["corpus"] = facts.to_manifest()
         for sentence in facts.choice.notes():
             yield Progress(Phase.STARTING, 0, None, "", 0.0, note=sentence)

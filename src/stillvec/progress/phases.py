@@ -19,6 +19,7 @@ class Phase(StrEnum):
     STARTING = "starting", "starting"
     LOADING = "loading the teacher", "loading"
     COUNTING = "counting words", "counting"
+    PHRASES = "finding phrases", "counting"
     WORKERS = "starting the workers", "loading"
     CORPUS = "reading the corpus", "reading"
     PARAGRAPHS = "reading whole paragraphs", "reading"

@@ -33,6 +33,16 @@ class Sif:
         return vectors.with_matrix(vectors.matrix * factors[:, None].astype(vectors.matrix.dtype))
 
 
+def weigh_words(vectors: WordVectors, a: float) -> NDArray[np.float32]:
+    """SIF weights for the mean of a text (V,), less what the rows contain of them (`WordVectors.sif_weights`).
+
+    Without counts, frequencies are estimated by rank.
+    """
+    if vectors.vocabulary.counts.any():
+        return np.asarray(vectors.sif_weights(a), np.float32)
+    return np.asarray(a / (a + frequencies(vectors.vocabulary, "rank")), np.float32)
+
+
 def frequencies(vocabulary: Vocabulary, kind: Frequencies) -> NDArray[np.float64]:
     """Relative frequency of each word (V,): from counts, by Zipf's law from the rank of the word, or uniform."""
     size = len(vocabulary)

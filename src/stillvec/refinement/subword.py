@@ -58,7 +58,9 @@ class Subword:
         weight = np.power(np.maximum(vectors.vocabulary.counts[live], 1), self.power)
         table = fit_table(design(ngrams, words), targets - mean, weight / weight.mean(), self.ridge, self.sweeps) + mean
         subwords = SubwordTable(ngrams, _halve_precision(table))
-        return vectors.with_matrix(np.array(vectors.matrix), subwords=subwords, contexts=vectors.contexts)
+        return vectors.with_matrix(
+            np.array(vectors.matrix), subwords=subwords, contexts=vectors.contexts, senses=vectors.senses
+        )
 
 
 def count_buckets(n_words: int) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.numerics import unit_rows
-from stillvec.refinement.sif import frequencies
+from stillvec.refinement.sif import frequencies, weigh_words
 from stillvec.vectors import WordVectors
 
 _A = 1e-3  # of SIF, chosen on development queries (benchmarks/search.py)
@@ -25,8 +25,7 @@ class TextEncoder:
 
     @cached_property
     def _weights(self) -> NDArray[np.float32]:
-        shares = frequencies(self.vectors.vocabulary, "counts" if self.frequencies == "counts" else "rank")
-        return np.asarray(_A / (_A + shares), np.float32)  # (V,)
+        return weigh_words(self.vectors, _A)  # (V,)
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors (n, D); zero for texts without a known word."""
@@ -35,7 +34,8 @@ class TextEncoder:
     def select_salient(self, words: Iterable[str]) -> list[str]:
         """The different words without those that are much more frequent than the rarest known one."""
         rows = {word: self.vectors.vocabulary.row(word) for word in words}
-        weights = {word: float(self._weights[row]) for word, row in rows.items() if row is not None}
+        shares = frequencies(self.vectors.vocabulary, "counts" if self.frequencies == "counts" else "rank")
+        weights = {word: _A / (_A + float(shares[row])) for word, row in rows.items() if row is not None}
         least = _SALIENT * max(weights.values(), default=0)
         return [word for word in rows if weights.get(word, 1) >= least]
 

@@ -44,10 +44,23 @@ def find_nearest(request: schemas.NearestRequest, model: ServedModel, limits: Li
     if request.group:
         search, groups = model.nearest_groups(query, request.k, word, request.exact)
         data = [schemas.NearestWord(word=head, score=cosine, forms=[*forms]) for head, cosine, forms in groups]
-        return schemas.NearestResponse(model=model.name, search=search, data=data, forms=[*groups.forms])
+        forms, senses = [*groups.forms], _find_senses(word, request.k, model)
+        return schemas.NearestResponse(model=model.name, search=search, data=data, forms=forms, senses=senses)
     search, nearest = model.nearest(query, request.k, word, request.exact)
     data = [schemas.NearestWord(word=other, score=cosine) for other, cosine in nearest]
-    return schemas.NearestResponse(model=model.name, search=search, data=data)
+    senses = _find_senses(word, request.k, model)
+    return schemas.NearestResponse(model=model.name, search=search, data=data, senses=senses)
+
+
+def _find_senses(word: str | None, k: int, model: ServedModel) -> list[schemas.NearestSense]:
+    """The senses of a word that has several, each with its nearest words."""
+    vectors = model.vectors
+    found = vectors.senses.find(word) if word is not None and vectors.senses is not None else []
+    near = [vectors.nearest(sense.vector, k, exclude=[sense.word]) for sense in found]
+    return [
+        schemas.NearestSense(share=sense.share, examples=[*sense.examples], data=_to_neighbours(words))
+        for sense, words in zip(found, near, strict=True)
+    ]
 
 
 def solve_analogy(request: schemas.AnalogyRequest, model: ServedModel, limits: Limits) -> schemas.AnalogyResponse:

@@ -170,10 +170,17 @@ class NearestWord(Neighbour):
     forms: list[str] = Field(default=[], description="Its inflections, if they were grouped.")
 
 
+class NearestSense(BaseModel):
+    share: float = Field(description="Share of the word's sampled contexts.")
+    examples: list[str] = Field(description="Example sentences, the most typical first.")
+    data: list[Neighbour] = Field(description="Words nearest to the sense.")
+
+
 class NearestResponse(BaseResponse):
     search: Search = Field(description="The search that was used.")
     data: list[NearestWord] = Field(description="Best first, without the query word.")
     forms: list[str] = Field(default=[], description="Inflections of the query word, if they were grouped.")
+    senses: list[NearestSense] = Field(default=[], description="Senses of the query word, if it has several.")
 
 
 class AnalogyResponse(BaseResponse):

@@ -54,6 +54,7 @@ def load_teacher(
     *,
     device: str = "auto",
     precision: str = "auto",
+    prompt: str | None = None,
     unsafe_weights: bool = False,
     remote_code: bool = False,
 ) -> Teacher:
@@ -64,6 +65,8 @@ def load_teacher(
     device: "auto", "cpu" or "cuda".
     precision: "auto" is bf16 on a GPU and on a CPU that computes in it, if the states agree with fp32, else fp32;
         "int8" is dynamic quantization, for CPUs.
+    prompt: the name of a prompt of its sentence-transformers folder, which is put before every text, or "off"
+        (default: the folder's default prompt, if it names one).
     unsafe_weights: also read pickled weights, which can execute code.
     remote_code: run code that comes with the model.
     """
@@ -81,7 +84,8 @@ def load_teacher(
             resolved = "bf16" if agreement is not None and agreement >= AGREEMENT else resolved
             if agreement is not None and resolved != "bf16":  # rounding cannot be undone
                 model, tokenizer = _load(source, name, LOAD_DTYPES[resolved], unsafe_weights, remote_code)
-        head = read_sentence_head(make_fetcher(source), name, _hidden_size(model), unsafe=unsafe_weights)
+        fetch, dim = make_fetcher(source), _hidden_size(model)
+        head = read_sentence_head(fetch, name, dim, prompt=prompt, unsafe=unsafe_weights)
     teacher = build_teacher(model, tokenizer, name, torch_device, resolved, head)
     return dataclasses.replace(teacher, agreement=agreement)
 

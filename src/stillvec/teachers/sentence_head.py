@@ -2,8 +2,9 @@
 
 `modules.json` lists the modules in order, each with a folder of its own: a Transformer, one Pooling, then any number of
 Dense, Normalize and Dropout (which does nothing here). `sentence_bert_config.json` limits the length of a text, and
-`config_sentence_transformers.json` has prompts; the default one, if it names one, is put before every text. A text's
-vector is then the one that the model was trained to give, as the package sentence-transformers computes it.
+`config_sentence_transformers.json` has prompts; the one that the user chooses (`--prompt NAME`), else the default one
+if it names one, is put before every text. A text's vector is then the one that the model was trained to give, as the
+package sentence-transformers computes it.
 """
 
 from __future__ import annotations
@@ -47,10 +48,6 @@ class SentenceHead:
     def limit(self, longest: int) -> SentenceHead:
         """The head with texts of at most `longest` tokens."""
         return replace(self, max_tokens=min(self.max_tokens or longest, longest))
-
-    def with_prompt(self, name: str) -> SentenceHead:
-        """The head with a prompt of `prompts`; as it is if there is none of that name."""
-        return replace(self, prompt=self.prompts.get(name, self.prompt))
 
     def describe(self) -> dict[str, Any]:
         """The facts for a manifest."""

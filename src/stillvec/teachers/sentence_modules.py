@@ -29,6 +29,7 @@ _OLD_NAMES = {  # settings of earlier versions, in the order in which modes are 
     "pooling_mode_lasttoken": "lasttoken",
 }
 _ACTIVATIONS = ("Identity", "Tanh", "ReLU", "GELU", "Sigmoid", "SiLU", "LeakyReLU", "ELU")  # of torch.nn
+NO_PROMPT = "off"  # the name of no prompt
 MODULES, CONFIG, LIMITS = "modules.json", "config_sentence_transformers.json", "sentence_bert_config.json"
 
 
@@ -48,11 +49,18 @@ def make_fetcher(source: str) -> Fetch:
     return fetch
 
 
-def read_sentence_head(fetch: Fetch, name: str, dim: int, *, unsafe: bool = False) -> SentenceHead | None:
-    """The head of a teacher whose states have `dim` columns; None for a folder without modules.json."""
+def read_sentence_head(
+    fetch: Fetch, name: str, dim: int, *, prompt: str | None = None, unsafe: bool = False
+) -> SentenceHead | None:
+    """The head of a teacher whose states have `dim` columns; None for a folder without modules.json.
+
+    `prompt` is the name of one of its prompts, or "off" (default: its default prompt, if it has one).
+    """
     reader = _Reader(fetch, name, unsafe)
     listed = reader.read(MODULES)
     if listed is None:
+        if prompt not in (None, NO_PROMPT):
+            raise TeacherError(f"Teacher {name} has no prompts, since it has no {MODULES}; leave out --prompt.")
         return None
     modules = listed if isinstance(listed, list) else []
     kinds = [str(part.get("type", "")).rpartition(".")[2] if isinstance(part, dict) else "" for part in modules]
@@ -70,7 +78,7 @@ def read_sentence_head(fetch: Fetch, name: str, dim: int, *, unsafe: bool = Fals
         elif kind != "Dropout":
             expected = "Dense, Normalize or Dropout after Pooling"
             raise TeacherError.expected(expected, kind, where="modules", path=reader.path(MODULES))
-    head = SentenceHead(columns, poolings, nn.Sequential(*layers), include_prompt, **reader.read_settings())
+    head = SentenceHead(columns, poolings, nn.Sequential(*layers), include_prompt, **reader.read_settings(prompt))
     head.layers.eval().requires_grad_(False)
     return replace(head, files=(*reader.files,), digest=_digest(head))
 
@@ -175,14 +183,15 @@ class _Reader:
         except (OSError, SafetensorError) as error:
             raise TeacherError(f"Teacher {self.name}: {path} cannot be read: {error}", path=path) from error
 
-    def read_settings(self) -> dict[str, Any]:
+    def read_settings(self, chosen: str | None) -> dict[str, Any]:
         """Prompts and limits."""
         config, limits = self.read_object(CONFIG), self.read_object(LIMITS)
         prompts, default = config.get("prompts") or {}, config.get("default_prompt_name")
         if not isinstance(prompts, dict) or not all(isinstance(text, str) for text in prompts.values()):
             raise TeacherError.expected("texts by name", repr(prompts), where="prompts", path=self.path(CONFIG))
+        default = default if chosen is None else None if chosen == NO_PROMPT else chosen
         if default is not None and default not in prompts:
-            raise TeacherError.unknown("prompt", str(default), [*prompts])
+            raise TeacherError.unknown("prompt", str(default), [*prompts, NO_PROMPT], where=f"teacher {self.name}")
         longest = limits.get("max_seq_length")
         if longest is not None and (not isinstance(longest, int) or longest < 1):
             where = "max_seq_length"

@@ -107,6 +107,7 @@ def _parameters(
     layer: str | None = None,
     dim: int | None = None,
     dictionary: str | None = None,
+    senses: int | None = None,
     min_count: int = 5,
     max_words: int | None = None,
     include_words: Sequence[str] = (),
@@ -114,6 +115,9 @@ def _parameters(
     exclude: str | None = None,
     pattern: str | None = None,
     numbers: Literal["keep", "drop"] = "keep",
+    phrases: bool = False,
+    phrase_score: float = 0.5,
+    hyphens: Literal["split", "keep"] = "split",
     lowercase: bool = True,
     segmenter: str = AUTO,
     language: str = AUTO,
@@ -124,6 +128,7 @@ def _parameters(
     oov: str | None = None,
     device: str = "auto",
     precision: str = "auto",
+    prompt: str | None = None,
     unsafe_weights: bool = False,
     remote_code: bool = False,
     out: str | os.PathLike[str] | None = None,
@@ -161,6 +166,8 @@ def distill(arguments: Arguments) -> WordVectors:
     layer: the teacher's layer: a number, "last" or a range; 0 is its input (default: the method's own).
     dim: dimensions of the result (default: the method's own).
     dictionary: "wordnet" or a file of glosses, used beside the corpus (default: none).
+    senses: give an ambiguous word up to this many vectors, one per sense, beside its own, with example sentences:
+        `vectors.senses` (default: none).
     min_count: minimum number of occurrences of a word (default: 5).
     max_words: the size of the vocabulary, most frequent words first (default: no limit).
     include_words: words and multi-word terms in the vocabulary whatever their count (default: none).
@@ -169,6 +176,12 @@ def distill(arguments: Arguments) -> WordVectors:
     exclude: a regular expression; words that match it as a whole are not in the vocabulary (default: none).
     pattern: a regular expression; only words that match it as a whole are in the vocabulary (default: none).
     numbers: "drop" leaves words without a letter out of the vocabulary (default: keep).
+    phrases: find phrases of two or three words ("new york", "carbon dioxide") in the corpus; each is a word of the
+        vocabulary (default: False).
+    phrase_score: how strongly the words of a phrase must be associated, from 0 to 1: their normalized pointwise mutual
+        information (default: 0.5).
+    hyphens: "split" separates words at hyphens; with "keep" a hyphenated word that occurs `min_count` times is a word
+        of the vocabulary, and rarer ones are separated (default: split).
     lowercase: fold the vocabulary to lower case (default: True).
     segmenter: what a word is: "spaces", or what divides scripts without spaces into words, "jieba" (Chinese), "fugashi"
         (Japanese), "pythainlp" (Thai) or "icu" (these, Khmer, Lao and Burmese), several separated by commas; "auto"
@@ -181,6 +194,8 @@ def distill(arguments: Arguments) -> WordVectors:
     oov: "subword" fits character n-grams for out-of-vocabulary words (default: none).
     device: "auto", "cpu" or "cuda" (default: auto).
     precision: "auto", "fp32", "bf16", "fp16" or "int8" (default: auto).
+    prompt: the name of one of the prompts in the teacher's sentence-transformers folder, which is put before every text
+        that it reads, or "off" (default: the folder's default prompt, if it names one).
     unsafe_weights: load pickled weights too (default: False).
     remote_code: run code that comes with the teacher (default: False).
     out: the folder to write (default: nothing is written).
@@ -362,6 +377,8 @@ class _Call:
         if self.corpus is None or self.engine != "local" or "WORLD_SIZE" in os.environ:
             return nullcontext()
         settings, _, _ = resolve_presets(self.settings, self.given)
+        if settings.phrases or settings.hyphens == "keep" or self.add_to is not None:
+            return nullcontext()  # what counts as a word is found first
         return start_count(select_text(self.corpus, settings), settings, self.threads)
 
     def _threads(self) -> AbstractContextManager[None]:

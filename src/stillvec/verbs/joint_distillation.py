@@ -54,6 +54,8 @@ def check_joint(arguments: Mapping[str, Any]) -> None:
     for name, cure in (
         ("add_to", "distil each teacher with add_to, then combine the results with svd"),
         ("oov", "refine the result with the step subword"),
+        ("senses", "give one teacher"),
+        ("prompt", "give one teacher"),
     ):
         if arguments[name] is not None:
             raise UsageError.conflict(f"{name} is for one teacher; {cure}")

@@ -34,7 +34,7 @@ $(STAMP): pyproject.toml constraints.txt constraints-cuda.txt
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-build-isolation --no-deps --require-hashes \
 		-r $(VENV)/rest.txt 2>/dev/null || true
 	@$(LOCKED) -r constraints.txt -c constraints-cuda.txt
-	@$(INSTALL) --no-deps -e .
+	@$(INSTALL) --no-deps -e . -e packages/english
 	@touch $(STAMP)
 
 # After a change of a version in constraints.txt, before `make setup`: the hashes of all files of the pinned versions.
@@ -109,6 +109,7 @@ lint: setup
 build: setup
 	@rm -rf dist
 	$(BIN)/python -m build --no-isolation --outdir dist . > /dev/null
+	$(BIN)/python -m build --no-isolation --wheel --outdir dist packages/english > /dev/null
 
 # Every benchmark at a size for two cores and ten minutes; the page is bench/results.md.
 bench: setup

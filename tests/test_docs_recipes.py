@@ -27,8 +27,9 @@ def inputs(tmp_path: Path, model: str, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / "out" / "sizes" / f"every-{every}.txt").write_text(text, "utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("STILLVEC_DATA", str(tmp_path / "data"))
-    for name in ("MINILM", "MPNET", "SMOLLM", "FLAIR"):
-        monkeypatch.setenv(f"STILLVEC_{name}", model)
+    for name in ("MINILM", "MPNET", "GRANITE", "SMOLLM", "FLAIR"):
+        (tmp_path / name).symlink_to(model)  # different teachers can be joined
+        monkeypatch.setenv(f"STILLVEC_{name}", str(tmp_path / name))
     return tmp_path
 
 

@@ -55,3 +55,16 @@ def test_a_package_that_is_not_installed_is_named_with_the_cure(
     assert "stillvec-klingon-absent" in str(caught.value)
     (tmp_path / "klingon").mkdir()
     assert find_packaged("klingon") is None  # nothing is replaced: the folder is meant
+
+
+PACKAGE = Path(__file__).parents[1] / "packages/english/stillvec_english/vectors"
+
+
+@pytest.mark.skipif(not PACKAGE.is_dir(), reason="not a checkout")
+def test_the_english_vectors_fit_into_a_wheel_of_thirty_megabytes_and_find_related_words() -> None:
+    vectors = stillvec.load(PACKAGE)
+    assert sum(file.stat().st_size for file in PACKAGE.iterdir()) < 30e6
+    assert len(vectors) > 60_000
+    near = [word for word, _ in vectors.nearest("volcano", k=10)]
+    assert {"lava", "eruption", "magma"} & {*near}
+    assert vectors.similarity("fire", "flame") > vectors.similarity("fire", "tuesday") + 0.2

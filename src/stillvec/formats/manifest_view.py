@@ -6,7 +6,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 MAX_NAMES = 5  # corpora and spaces listed by name
-HUB = {"minilm": ("sentence-transformers/all-MiniLM-L6-v2", "Apache-2.0")}  # short name: model and licence
+_NAMES = (
+    "sentence-transformers/all-MiniLM-L6-v2",
+    "sentence-transformers/all-mpnet-base-v2",
+    "ibm-granite/granite-embedding-30m-english",
+)
+HUB = {name: (name, "Apache-2.0") for name in _NAMES} | {"minilm": (_NAMES[0], "Apache-2.0")}  # model and licence
 
 Facts = Mapping[str, Any]
 

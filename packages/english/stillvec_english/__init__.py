@@ -1,0 +1,1 @@
+"""English word vectors: `stillvec.load("english")`. How they were made is in `vectors/README.md`."""

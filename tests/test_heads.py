@@ -344,3 +344,19 @@ def test_json_lines_are_read_and_a_wrong_one_is_named(vectors: WordVectors, tmp_
     with pytest.raises(DatasetError) as caught:
         fit(vectors, tmp_path / "a.jsonl")
     assert caught.value.line == 7
+
+
+def test_a_recipe_fits_a_head_on_the_vectors_of_an_earlier_step(
+    vectors: WordVectors, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    stillvec.save(vectors, tmp_path / "v")
+    (tmp_path / "d.txt").write_text("".join(f"{label} {text}\n" for text, label in sentences(40)))
+    recipe = '[[refine]]\nin = "v"\nsteps = ["normalize"]\nout = "n"\n\n[[fit]]\nin = "n"\non = "d.txt"\nout = "head"\n'
+    (tmp_path / "r.toml").write_text(recipe)
+    stillvec.run(tmp_path / "r.toml")
+    assert stillvec.load_head(tmp_path / "head").labels == ("cold", "warm")
+    (tmp_path / "r.toml").write_text(recipe.replace('out = "head"', 'out = "other"\nhead = "cmn"'))
+    with pytest.raises(UsageError):
+        stillvec.run(tmp_path / "r.toml")
+    assert not (tmp_path / "other").exists()

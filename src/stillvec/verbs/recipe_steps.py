@@ -19,15 +19,20 @@ from stillvec.files.path_names import unique_names
 from stillvec.formats import FORMATS, format_by_ending, load, local_path, read_manifest
 from stillvec.formats.request import Request
 from stillvec.formats.stillvec_folder import LAYOUT
+from stillvec.heads import HEADS
+from stillvec.heads.head_folder import LAYOUT as HEAD_LAYOUT
+from stillvec.heads.labelled_data import locate_parts
 from stillvec.hub import is_address
 from stillvec.lexicons import read_words
+from stillvec.notation import parse_spec
 from stillvec.pipeline.result_folders import locate_results
 from stillvec.pipeline.settings import Distillation, Training, read_stop_words
 from stillvec.refinement import read_step, unknown_steps
-from stillvec.registry import settings_from
+from stillvec.registry import create, settings_from
 from stillvec.vectors import WordVectors
 from stillvec.verbs.baseline_training import check_training, train_all
 from stillvec.verbs.distillation import check_distillation, distill_all
+from stillvec.verbs.fitting import fit, read_options
 from stillvec.verbs.transformation import (
     combine,
     convert,
@@ -247,6 +252,38 @@ class _Convert(RecipeStep):
 
 
 @dataclass(frozen=True)
+class _Fit(RecipeStep):
+    verb = "fit"
+    inputs: str
+    on: str
+    out: str
+    head: str = "linear"
+    options: tuple[str, ...] = ()
+    multilabel: bool = False
+    text_field: str = "text"
+    label_field: str | None = None
+    packing: str = "int8"
+    seed: int = 0
+    seeds: int = 1
+
+    def check(self, options: Mapping[str, Any]) -> None:
+        create(HEADS, self.head)
+        locate_parts(Path(self.on))
+        read_options(self.options, parse_spec(self.head).name)
+        try:
+            check_replaceable(self.out, HEAD_LAYOUT, force=options["force"])
+        except UsageError as error:
+            if error.code != "exists":  # the verb itself finds out whether it is finished
+                raise
+
+    def run(self, options: Mapping[str, Any], written: Sequence[str]) -> Outcome:
+        names = ("head", "options", "out", "multilabel", "text_field", "label_field", "packing", "seed", "seeds")
+        given = {name: getattr(self, name) for name in names}
+        fit(self.inputs, self.on, **given, force=options["force"], progress=options["progress"])
+        return Outcome(self)
+
+
+@dataclass(frozen=True)
 class _Evaluate(RecipeStep):
     verb = "evaluate"
     inputs: tuple[str, ...] = ()  # none: everything that was written
@@ -294,5 +331,5 @@ class _Evaluate(RecipeStep):
 
 
 STEPS: dict[str, type[RecipeStep]] = {
-    kind.verb: kind for kind in (_Distill, _Train, _Refine, _Combine, _Merge, _Convert, _Evaluate)
+    kind.verb: kind for kind in (_Distill, _Train, _Refine, _Combine, _Merge, _Convert, _Fit, _Evaluate)
 }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,8 +93,20 @@ def write_weights(folder: Path, name: str, tensors: Mapping[str, Tensor], metada
     path = folder / name
     path.touch()
     mode = path.stat().st_mode  # that of any new file; safetensors has its own
-    save_file(dict(tensors), path, metadata={"format": "pt", **metadata})
+    with _report_write_errors(path):
+        save_file(dict(tensors), path, metadata={"format": "pt", **metadata})
     path.chmod(mode)
+
+
+@contextmanager
+def _report_write_errors(path: Path) -> Iterator[None]:
+    """A full disk is an error of safetensors that is no OSError."""
+    from safetensors import SafetensorError
+
+    try:
+        yield
+    except SafetensorError as error:
+        raise TeacherError(f"Cannot write {path}: {error}.", path=path) from None
 
 
 def write_model(model: Any, folder: Path, tokenizer: Any = None) -> None:
@@ -102,7 +115,7 @@ def write_model(model: Any, folder: Path, tokenizer: Any = None) -> None:
 
     for file in folder.glob("*.safetensors.index.json"):
         file.unlink()
-    with silence_transformers():
+    with silence_transformers(), _report_write_errors(folder):
         model.cpu().save_pretrained(folder)
         if tokenizer is not None:
             tokenizer.save_pretrained(folder)

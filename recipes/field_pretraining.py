@@ -1,4 +1,4 @@
-"""A table of docs/papers/21-sememes.md: does further pretraining of a teacher help the vectors of a field?
+"""Does further pretraining of a teacher help the vectors of a field? No page has its table yet.
 
     STILLVEC_DATA=... python recipes/field_pretraining.py MiniLM=minilm --field DIR --text FILE [--rates 5e-5]
 

@@ -15,7 +15,7 @@ from test_adaptation import TEXTS, make_teacher, write_text
 
 import stillvec
 from stillvec.adaptation import model_training
-from stillvec.adaptation.attribute_model import AttributeModel, find_attributes
+from stillvec.adaptation.attribute_model import AttributeModel, find_attributes, read_lexicon
 from stillvec.adaptation.model_training import keep_largest, scale_rate
 from stillvec.adaptation.token_stream import cut_rows, mask_tokens
 from stillvec.errors import CorpusError, TrainingError, UsageError
@@ -210,7 +210,7 @@ def test_attributes_are_added_as_the_mean_of_their_vectors(lexicon: Path) -> Non
 
     lm = GPT2LMHeadModel(GPT2Config(vocab_size=40, n_embd=8, n_layer=1, n_head=2)).eval()
     words = [line.partition("\t")[0] for line in lexicon.read_text("utf-8").splitlines()]
-    table = find_attributes(str(lexicon), {word: row for row, word in enumerate(words)})
+    table = find_attributes(read_lexicon(str(lexicon)), {word: row for row, word in enumerate(words)})
     assert table.shape == (len(words), 1)  # "odd" and "even" have fewer than ten words
     model = AttributeModel(lm, np.eye(40, 3, dtype=np.float32) + np.eye(40, 3, 1, dtype=np.float32), "both", 0)
     added = model.mean_vectors()

@@ -23,21 +23,26 @@ from torch import Tensor, nn
 
 from stillvec.errors import UsageError
 from stillvec.lexicons import read_attributes
+from stillvec.lexicons.word_attributes import Attributes
 from stillvec.lexicons.wordnet import find_wordnet
 
 AttributeUse = Literal["input", "output", "both"]
 _MIN_WORDS = 10  # of the vocabulary, that have an attribute
 
 
-def find_attributes(lexicon: str, vocabulary: Mapping[str, int]) -> NDArray[np.float32]:
-    """Which attributes each token has (V, S); "wordnet", or a file of words and attributes."""
-    attributes = read_attributes(find_wordnet() if lexicon == "wordnet" else Path(lexicon))
+def read_lexicon(name: str) -> Attributes:
+    """The attributes of words of "wordnet", or of a file."""
+    return read_attributes(find_wordnet() if name == "wordnet" else Path(name))
+
+
+def find_attributes(attributes: Attributes, vocabulary: Mapping[str, int]) -> NDArray[np.float32]:
+    """Which attributes each token has (V, S), of those that enough tokens have."""
     known = {token: attributes[token.lower()] for token in vocabulary if token.lower() in attributes}
     counts = Counter(name for names in known.values() for name in names)
     columns = {name: place for place, name in enumerate(sorted(name for name, n in counts.items() if n >= _MIN_WORDS))}
     if not columns:
         what = f"attributes of at least {_MIN_WORDS} words of the vocabulary"
-        raise UsageError.expected(what, "none", where=f"attributes={lexicon}")
+        raise UsageError.expected(what, "none", where="setting 'attributes'")
     table = np.zeros((max(vocabulary.values()) + 1, len(columns)), np.float32)
     for token, names in known.items():
         table[vocabulary[token], [columns[name] for name in names if name in columns]] = 1

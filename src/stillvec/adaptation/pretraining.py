@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from stillvec.adaptation.adaptation_steps import AdaptationResources, Facts, describe_adaptation
-from stillvec.adaptation.attribute_model import AttributeModel, AttributeUse, find_attributes
+from stillvec.adaptation.attribute_model import AttributeModel, AttributeUse, find_attributes, read_lexicon
 from stillvec.adaptation.language_models import (
     LoadedModel,
     Objective,
@@ -98,6 +98,11 @@ class Pretraining(TrainedStep):
         start = time.perf_counter()
         corpus = Corpus(*self.text)
         is_new = not is_model(source)
+        if self.attributes:
+            if not is_new or self.objective != "causal":
+                got = f"objective={self.objective}"
+                raise UsageError.expected("a new teacher with objective=causal", got, where="setting 'attributes'")
+            lexicon = read_lexicon(self.attributes)
         if is_new:
             yield Progress("training a tokenizer", 0, None, "", 0.0)
             tokenizer = train_tokenizer(corpus.paragraphs(), self.vocabulary, self.units, lowercase=self.lowercase)
@@ -108,9 +113,7 @@ class Pretraining(TrainedStep):
         data = _TokenRows(corpus, tokenizer, objective, self)
         model, new = self._open(source, tokenizer, objective, is_new=is_new)
         if self.attributes:
-            if not is_new or objective != "causal":
-                raise UsageError.expected("objective=causal and a new teacher", objective, where="setting 'attributes'")
-            table = find_attributes(self.attributes, tokenizer.get_vocab())
+            table = find_attributes(lexicon, tokenizer.get_vocab())
             model = AttributeModel(model, table, self.attributes_in, self.seed)
         model = model.to(resolve_device(resources.device))
         model.config.use_cache = False

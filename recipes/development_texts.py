@@ -45,6 +45,7 @@ HEADERS = {
 TASKS = "sentences,classification:model=linear,retrieval,clustering:seeds=3"
 _TEXTS, _QUERIES = 3000, 1000
 _TRAINED, _TESTED = 1600, 1500  # texts of a classification set
+_NOTHING = {"nothing": WordVectors(["the"], [[1.0]])}  # evaluate wants a set beside an encoder
 Labelled = list[tuple[str, str]]
 
 
@@ -169,9 +170,8 @@ def print_scores(options: argparse.Namespace) -> None:
         rows = {name: work.result() for name, work in works.items()}
     if options.rivals is not None:
         sets, encoders = open_rivals(options.rivals)
-        for name in (*sets, *encoders):
-            given = {key: value for key, value in encoders.items() if key == name}
-            rows[name] = measure({key: value for key, value in sets.items() if key == name}, given, options.data)
+        rows |= {name: measure({name: vectors}, {}, options.data) for name, vectors in sets.items()}
+        rows |= {name: measure(_NOTHING, {name: encoder}, options.data) for name, encoder in encoders.items()}
     for name, by_dataset in sorted(rows.items(), key=lambda item: -average(item[1])["mean"]):
         print_row(name, *(100 * value for value in average(by_dataset).values()))
     if options.json:
@@ -186,9 +186,11 @@ def score(path: str, data: Path, dim: int | None) -> dict[str, float]:
 
 
 def measure(sets: dict[str, WordVectors], encoders: dict[str, Any], data: Path) -> dict[str, float]:
-    """Task and dataset → score."""
+    """Task and dataset → score of the one encoder, or else of the one set."""
     report = stillvec.evaluate(sets, data, TASKS, oov="zero", encoders=encoders, resamples=0)
-    scores = [score for score in report.scores if score.words == "own" and KINDS[score.task] == score.metric]
+    (name,) = encoders or sets
+    scores = [score for score in report.scores if (score.vectors, score.words) == (name, "own")]
+    scores = [score for score in scores if KINDS[score.task] == score.metric]
     return {f"{score.task} {score.dataset}": score.value for score in scores}
 
 

@@ -56,6 +56,7 @@ CALLS = {  # IN: the folder
     "search": "search --help",  # of an index
     "fit": "fit IN/vectors --on IN/labels.txt --head knn --out IN/head --quiet",
     "predict": "predict --help",  # of a head
+    "adapt": "adapt MODEL --step prune:sparsity=0.1 --out IN/adapted",
     "analogy": "analogy IN/vectors sea house dog",
     "refine": "refine IN/vectors --step center --out IN/refined",
     "combine": "combine IN/vectors IN/others --method concat --out IN/combined",

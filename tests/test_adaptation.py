@@ -17,7 +17,7 @@ from tiny_teachers import FAMILIES, write_tiny_model
 
 import stillvec
 from stillvec.adaptation import ADAPTATIONS, AdaptationResources
-from stillvec.adaptation.model_folder import list_files
+from stillvec.adaptation.model_folder import list_files, make_layout
 from stillvec.adaptation.weight_pruning import WeightPruning
 from stillvec.analysis import compare_teachers
 from stillvec.cli import main
@@ -346,3 +346,12 @@ def test_a_step_can_be_run_alone(teacher: Path, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     made = drain(WeightPruning(0.5).steps(teacher, tmp_path / "out", AdaptationResources()))
     assert made["facts"]["zeros"] == pytest.approx(0.5, abs=0.01)
+
+
+def test_names_in_an_old_manifest_that_leave_the_folder_are_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    checksums = {"../mine.txt": "0", "/etc/mine": "0", "a/../../mine": "0", "vocab.txt": "0"}
+    (tmp_path / "out" / "adaptation.json").write_text(json.dumps({"adaptation": 1, "checksums": checksums}), "utf-8")
+    names = make_layout(tmp_path / "out").names
+    assert "vocab.txt" in names
+    assert not any("mine" in name for name in names)

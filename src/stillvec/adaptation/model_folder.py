@@ -153,7 +153,7 @@ def make_layout(target: Path, *models: Path) -> FolderLayout:
     usual = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
     listed = [name for folder in models for name in list_files(folder)]
     before = read_adaptation(target).get("checksums")
-    names = dict.fromkeys([*usual, *listed, *(before if isinstance(before, dict) else ())])
+    names = dict.fromkeys([*usual, *listed, *filter(_is_inside, before if isinstance(before, dict) else ())])
     return FolderLayout((MANIFEST, *names), _is_ours, describe=_describe)
 
 
@@ -175,5 +175,9 @@ def _list_modules(folder: Path) -> list[str]:
     parts = (
         [str(part.get("path", "")) for part in modules if isinstance(part, dict)] if isinstance(modules, list) else []
     )
-    inside = [part for part in parts if part and not Path(part).is_absolute() and ".." not in Path(part).parts]
-    return [part for part in inside if (folder / part).is_dir()]
+    return [part for part in parts if _is_inside(part) and (folder / part).is_dir()]
+
+
+def _is_inside(name: str) -> bool:
+    """Whether a relative path from a file stays in its folder."""
+    return bool(name) and not Path(name).is_absolute() and ".." not in Path(name).parts

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from stillvec.errors import UsageError
-from stillvec.files import check_not_input, place_beside, reserve_output
+from stillvec.files import check_not_input, lock_outputs, place_beside, reserve_output
 from stillvec.files.path_names import show_path
 from stillvec.formats import VectorSource, open_vectors
 from stillvec.formats.packed_vectors import quantize_vectors
@@ -107,6 +107,8 @@ def fit(
     request = Request("fit", request_settings, lambda: _digest_inputs(source, data, active), LAYOUT)
     check_not_input(out, [*data.files, *([vectors] if isinstance(vectors, str | os.PathLike) else [])], LAYOUT)
     if out is not None and request.check(out, force=force):
+        with lock_outputs([Path(out)], LAYOUT):  # a run that was killed after it had written leaves these behind
+            shutil.rmtree(place_beside(out, "checkpoint"), ignore_errors=True)
         warn_finished(out, LAYOUT.describe(Path(out)))
         return load_head(out)
     run = _Fitting(

@@ -92,7 +92,7 @@ def test_a_change_while_the_text_is_read_is_refused(
         n_readings.append(1)
         for number, paragraph in enumerate(read_file(self, *given)):
             yield paragraph
-            if number == 3 and len(n_readings) == 2:
+            if number == 3 and len(n_readings) == 3:  # after the sample and the counting
                 append(text)
 
     monkeypatch.setattr(sources.Source, "_read", read)

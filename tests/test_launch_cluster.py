@@ -214,11 +214,11 @@ def test_a_failure_in_a_worker_is_one_sentence(
         (["--min-count", "1000000"], "1,000,000"),
     ):
         assert named in refused(capsys, main([*call, *more]))
+    assert "ray" in refused(capsys, main([*call[:-2], "--workers", "2"]))
     bad = tmp_path / "bad.txt"
     bad.write_bytes(b"caf\xe9 au lait\n")
     call[1:-2] = [str(bad), "--strict", *call[-7:-2]]
     assert "UTF-8" in refused(capsys, main(call))
-    assert "ray" in refused(capsys, main([*call[:-2], "--workers", "2"]))
     assert not (tmp_path / "out").exists()
 
 

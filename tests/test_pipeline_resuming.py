@@ -268,8 +268,8 @@ def full_disk(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
         for module in ("stillvec.pipeline.pass_checkpoint", "stillvec.formats.stillvec_folder"):
             once = getattr(sys.modules[module], "write_tensors")  # noqa: B009
 
-            def write(path: Path, arrays: Any, once: Any = once) -> None:
-                once(path, arrays)
+            def write(path: Path, arrays: Any, *given: Any, once: Any = once) -> None:
+                once(path, arrays, *given)
                 if where in path.name:
                     path.write_bytes(path.read_bytes()[:100])
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))

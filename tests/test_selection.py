@@ -184,6 +184,7 @@ def test_the_words_of_a_text_are_located_at_most_twice(model: str, monkeypatch: 
     count_calls(LatinWordMatcher, "_locate", tokens)
     count_calls(WordCounter, "_add_slow", texts)
     count_calls(WordMatcher, "match", texts)
+    monkeypatch.setattr(Corpus, "sample", lambda self, n_characters=0: [])  # for the language
     plain = [f"the dog number {number} sleeps, in the old house by the sea." for number in range(40)]
     others = [f"собака номер {number} спит у моря." for number in range(40)]
     distill(Corpus.from_texts([*plain, *others]), teacher=model, method="aggregate", min_count=1, contexts=3)

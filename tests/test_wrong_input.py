@@ -55,9 +55,12 @@ class Place:
         for name in ("one", "two"):
             stillvec.distill(self.text, **options, out=folder / name)
         self.distilled = options
+        self.labelled = [("the ice", "cold"), ("bread", "food")] * 6
+        self.head = stillvec.fit(self.vectors, self.labelled, "knn", out=folder / "head")
         self.index = stillvec.index(["the river", "ice and snow"], self.vectors, out=folder / "index")
 
 
+HEAD = ("predict", "predict_proba", "explain", "encode")
 Calls = dict[str, tuple[Callable[..., Any], dict[str, Any]]]
 
 
@@ -71,12 +74,18 @@ def calls(place: Place) -> Calls:
         "Corpus": (stillvec.Corpus, {"*sources": [place.text]}),
         "Corpus.from_texts": (stillvec.Corpus.from_texts, {"texts": ["a b"]}),
         "Corpus.drop_short_paragraphs": (texts.drop_short_paragraphs, {"min_sentences": 1, "min_characters": 0}),
+        "Corpus.take_report": (
+            stillvec.Corpus.from_texts(["a"]).take_report,
+            {"report": texts.report, "warned": False},
+        ),
+        "Corpus.sample": (texts.sample, {"n_characters": 10}),
         "Corpus.paragraphs_by_file": (lambda wanted: [*texts.paragraphs_by_file(wanted)], {"wanted": None}),
         "TextVectorizer": (lambda **k: stillvec.TextVectorizer(**k).fit_transform(["the ice"]), {"vectors": v}),
         "TextVectorizer.fit": (stillvec.TextVectorizer(v).fit, {"X": ["ice"]}),
         "TextVectorizer.fit_transform": (stillvec.TextVectorizer(v).fit_transform, {"X": ["ice"]}),
         "TextVectorizer.transform": (stillvec.TextVectorizer(v).fit(["ice"]).transform, {"X": ["ice"]}),
         "Vocabulary": (stillvec.Vocabulary, {"words": ["a"]}),
+        "Vocabulary.like": (v.vocabulary.like, {"words": ["a"]}),
         "Vocabulary.row": (v.vocabulary.row, {"word": "ice"}),
         "Vocabulary.rows_in": (v.vocabulary.rows_in, {"other": v.vocabulary}),
         "Vocabulary.union": (v.vocabulary.union, {"other": v.vocabulary}),
@@ -112,6 +121,10 @@ def calls(place: Place) -> Calls:
         "WordVectors.truncate": (v.truncate, {"dim": 2}),
         "WordVectors.with_matrix": (v.with_matrix, {"matrix": np.ones((6, 2))}),
         "WordVectors.with_provenance": (v.with_provenance, {"provenance": {}}),
+        **{f"Head.{name}": (getattr(place.head, name), {"texts": ["ice"]}) for name in HEAD},
+        "adapt": (stillvec.adapt, {"teacher": place.model, "*steps": ["prune:sparsity=0.1"], "out": "adapted"}),
+        "fit": (stillvec.fit, {"vectors": v, "on": place.labelled, "head": "knn"}),
+        "load_head": (stillvec.load_head, {"path": "head"}),
         "analyze": (stillvec.analyze, {"vectors": v, "components": False}),
         "combine": (stillvec.combine, {"vectors": [v, v], "method": "concat"}),
         "convert": (stillvec.convert, {"vectors": v, "out": "v.vec"}),
@@ -137,12 +150,14 @@ def calls(place: Place) -> Calls:
     return table
 
 
-OTHERS = {"StillvecError", "SearchIndex"}  # an error, and a class that `index` makes
+OTHERS = {"StillvecError", "SearchIndex", "Head"}  # an error, and classes that `index` and `fit` make
 CALLS = (
     *(f"SearchIndex.{name}" for name in ("load", "save", "search")),
-    *(f"Corpus{name}" for name in ("", ".from_texts", ".drop_short_paragraphs", ".paragraphs_by_file")),
+    *(f"Head.{name}" for name in HEAD),
+    *(f"Corpus{name}" for name in ("", ".from_texts", ".drop_short_paragraphs", ".paragraphs_by_file", ".sample")),
+    "Corpus.take_report",
     *(f"TextVectorizer{name}" for name in ("", ".fit", ".fit_transform", ".transform")),
-    *(f"Vocabulary{name}" for name in ("", ".row", ".rows_in", ".union", ".build")),
+    *(f"Vocabulary{name}" for name in ("", ".like", ".row", ".rows_in", ".union", ".build")),
     "WordVectors",
     *(f"WordVectors.{name}" for name in ("__contains__", "__getitem__", "analogy", "closer_than", "distance")),
     *(f"WordVectors.{name}" for name in ("distances", "doesnt_match", "encode", "from_subwords", "get", "get_vector")),
@@ -209,7 +224,8 @@ def test_wrong_input_is_an_error_of_ours(name: str, place: Place) -> None:
                 several = [value]
             else:
                 arguments[parameter.name] = value
-            first = [arguments.pop("vectors")] if several and "vectors" in arguments else []
+            leading = "teacher" if name == "adapt" else "vectors"
+            first = [arguments.pop(leading)] if several and leading in arguments else []
             try:
                 call(*first, *several, **arguments)
             except StillvecError as error:

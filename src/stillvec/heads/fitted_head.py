@@ -20,7 +20,7 @@ from stillvec.heads.lookup import Lookup
 from stillvec.heads.numpy_layers import Floats32
 from stillvec.heads.sequence_batches import Sequences
 from stillvec.heads.tagger_head import Tagger
-from stillvec.input_checks import check_strings, describe
+from stillvec.input_checks import check_count, check_strings, describe
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import WordMatcher
 
@@ -121,6 +121,7 @@ class Head:
         texts: the texts.
         n_examples: training texts of a `knn` (default: 3).
         """
+        check_count(n_examples, "n_examples")
         if isinstance(self.kind, Tagger):
             return self._explain_tags(self._read_sentences(texts))
         given = self._check(texts)

@@ -26,6 +26,7 @@ from stillvec.formats.stillvec_folder import LAYOUT as VECTORS_LAYOUT
 from stillvec.formats.tensors import map_tensors, write_tensors
 from stillvec.heads import HEADS
 from stillvec.heads.fitted_head import Head
+from stillvec.input_checks import check_arguments
 from stillvec.registry import settings_from
 
 VERSION = 1
@@ -62,6 +63,7 @@ def load_head(path: str | os.PathLike[str]) -> Head:
     ----------
     path: the folder.
     """
+    check_arguments(load_head, locals())
     folder = Path(path)
     manifest = read_head_manifest(folder)
     require_files(folder, (_ARRAYS, _LABELS), _KIND)

@@ -85,7 +85,7 @@ def read_data(
 ) -> LabelledData:
     """Read a dataset, given by a file, by the path without `.train.txt`, or by (item, label) pairs."""
     if not isinstance(source, str | os.PathLike):
-        pairs = [(item, _as_labels(labels)) for item, labels in source]
+        pairs = [(item, _as_labels(labels)) for item, labels in map(_check_pair, source)]
         if not pairs:
             raise DatasetError.expected("labelled items", "none")
         return _divide({"train": pairs}, unit, multilabel, ())
@@ -98,6 +98,12 @@ def read_data(
     }
     parts = {part: [*readers[unit](file)] for part, file in files.items()}
     return _divide(parts, unit, several, tuple(files[part] for part in _PARTS if part in files))
+
+
+def _check_pair(value: Any) -> tuple[Any, Any]:
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        raise DatasetError.expected("pairs of an item and its label", repr(value)[:60])
+    return value[0], value[1]
 
 
 def locate_parts(path: Path) -> dict[str, Path]:

@@ -453,7 +453,10 @@ def split_arguments(kind: type[S], arguments: Mapping[str, Any]) -> tuple[Corpus
         values["stop_words"] = read_stop_words(stop_words)
     corpus = open_corpus(arguments["corpus"])
     inherits = arguments.get("add_to") is not None  # what defines words from the result that is added to
+    if corpus is not None:
+        corpus.watch()  # its files may have changed since an earlier run
     sample = values["include_words"] if corpus is None else [] if inherits else corpus.sample()
+    check_arguments(distill, {name: values[name] for name in ("segmenter", "language") if name in values})
     if values["segmenter"] == AUTO:
         values["segmenter"] = choose_segmenter(sample)
     if values.get("language") == AUTO:

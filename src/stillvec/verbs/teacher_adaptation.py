@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import shutil
 import time
@@ -32,7 +33,7 @@ from stillvec.files import (
     scratch_folder,
 )
 from stillvec.formats.request import Request, warn_finished
-from stillvec.input_checks import check_arguments
+from stillvec.input_checks import check_arguments, describe
 from stillvec.pipeline.result_folders import describe_program
 from stillvec.progress import Phase, Progress, drain, relay, show_progress
 from stillvec.registry import create
@@ -183,6 +184,9 @@ def _read_steps(steps: Sequence[AdaptationSpec | Sequence[AdaptationSpec]]) -> l
     if not given:
         cure = "as in adapt('minilm', 'prune:sparsity=0.3', out='pruned')"
         raise UsageError.expected("at least one step", "none", where="adapt", cure=cure)
+    for step in given:
+        if not dataclasses.is_dataclass(step) or isinstance(step, type):
+            raise UsageError.expected("names of steps with settings, or steps", describe(step), where="adapt")
     return given
 
 

@@ -49,8 +49,10 @@ class Vocabulary:
         values.setflags(write=False)
         self.counts: NDArray[np.int64] = values
         self.lowercase = all(w == w.lower() for w in self.words) if lowercase is None else lowercase
+        if not isinstance(segmenter, str):
+            raise UsageError.expected("a name", describe(segmenter), where="segmenter")
         split_names(segmenter)  # refuses an unknown one
-        self.segmenter, self.terms = segmenter, tuple(sorted({*terms}))
+        self.segmenter, self.terms = segmenter, tuple(sorted({*check_strings(terms, "terms")}))
         if len(self.index) != len(self.words):
             word = next(word for row, word in enumerate(self.words) if self.index[word] != row)
             raise VocabularyError(f"Duplicate word {word!r}; each word has one row.", code="duplicate-word")

@@ -333,6 +333,13 @@ def test_every_head_has_settings_that_its_manifest_restores() -> None:
         assert Head.__doc__
 
 
+def test_a_binary_file_is_no_dataset(vectors: WordVectors, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(np.random.default_rng(0).bytes(3000))
+    with pytest.raises(DatasetError) as caught:
+        fit(vectors, tmp_path / "a.txt")
+    assert caught.value.code == "not-text"
+
+
 def test_json_lines_are_read_and_a_wrong_one_is_named(vectors: WordVectors, tmp_path: Path) -> None:
     rows = [json.dumps({"id": 1, "text": text, "label": label}) for text, label in sentences()]
     (tmp_path / "a.jsonl").write_text("\n".join(rows), "utf-8")

@@ -21,7 +21,7 @@ from typing import Any, Literal
 import numpy as np
 
 from stillvec.errors import DatasetError, UsageError
-from stillvec.files import file_digest, inner_suffix, read_lines, read_records
+from stillvec.files import check_is_text, file_digest, inner_suffix, open_bytes, read_lines, read_records
 from stillvec.files.path_names import files_in
 from stillvec.heads.dataset_files import read_numbered, read_pairs
 from stillvec.heads.splits import FOLDS, fifths, find_parts, part_of
@@ -33,6 +33,7 @@ Item = tuple[Any, tuple[str, ...]]  # what is read, and its label, labels, or th
 _SUFFIXES = (".txt", ".tsv", ".csv", ".conllu", ".conll", ".jsonl")
 _LABELS = ("label", "labels", "category", "class")
 _PARTS = ("train", "dev", "test")
+_HEAD_BYTES = 4096  # that show whether a file is text
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,9 @@ def read_data(
             raise DatasetError.expected("labelled items", "none")
         return _divide({"train": pairs}, unit, multilabel, ())
     files = locate_parts(Path(source))
+    for file in files.values():
+        with open_bytes(file, DatasetError) as stream:
+            check_is_text(stream.read(_HEAD_BYTES), str(file), DatasetError)
     several = multilabel or files["train"].parent.name == "multilabel"
     readers: dict[Unit, Callable[[Path], Iterable[Item]]] = {
         "text": lambda path: _read_texts(path, several, text_field, label_field),

@@ -13,9 +13,9 @@ import pytest
 import stillvec
 
 LAYERS = (  # from the top down, as in docs/design.md
-    ("cli",),
+    ("cli", "integrations"),
     ("verbs",),
-    ("distributed", "service", "exploration", "integrations", "plotting"),
+    ("distributed", "service", "exploration", "plotting"),
     ("pipeline", "analysis", "report", "search", "adaptation"),
     ("learners", "baselines", "evaluation"),
     ("heads",),

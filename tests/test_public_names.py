@@ -20,6 +20,7 @@ PUBLIC = [
     "Head",
     "SearchIndex",
     "StillvecError",
+    "TextClassifier",
     "TextVectorizer",
     "Vocabulary",
     "WordVectors",

@@ -57,6 +57,8 @@ class Place:
         self.distilled = options
         self.labelled = [("the ice", "cold"), ("bread", "food")] * 6
         self.head = stillvec.fit(self.vectors, self.labelled, "knn", out=folder / "head")
+        self.columns = [text for text, _ in self.labelled], [label for _, label in self.labelled]
+        self.classifier = stillvec.TextClassifier(self.vectors, "knn").fit(*self.columns)
         self.index = stillvec.index(["the river", "ice and snow"], self.vectors, out=folder / "index")
 
 
@@ -84,6 +86,12 @@ def calls(place: Place) -> Calls:
         "TextVectorizer.fit": (stillvec.TextVectorizer(v).fit, {"X": ["ice"]}),
         "TextVectorizer.fit_transform": (stillvec.TextVectorizer(v).fit_transform, {"X": ["ice"]}),
         "TextVectorizer.transform": (stillvec.TextVectorizer(v).fit(["ice"]).transform, {"X": ["ice"]}),
+        "TextClassifier": (lambda **k: stillvec.TextClassifier(**k).fit(*place.columns), {"vectors": v, "head": "knn"}),
+        "TextClassifier.fit": (stillvec.TextClassifier(v, "knn").fit, dict(zip("Xy", place.columns, strict=True))),
+        "TextClassifier.predict": (place.classifier.predict, {"X": ["ice"]}),
+        "TextClassifier.predict_proba": (place.classifier.predict_proba, {"X": ["ice"]}),
+        "TextClassifier.save": (place.classifier.save, {"path": "saved-head"}),
+        "TextClassifier.load": (stillvec.TextClassifier.load, {"path": "head"}),
         "Vocabulary": (stillvec.Vocabulary, {"words": ["a"]}),
         "Vocabulary.like": (v.vocabulary.like, {"words": ["a"]}),
         "Vocabulary.row": (v.vocabulary.row, {"word": "ice"}),
@@ -157,6 +165,7 @@ CALLS = (
     *(f"Corpus{name}" for name in ("", ".from_texts", ".drop_short_paragraphs", ".paragraphs_by_file", ".sample")),
     "Corpus.take_report",
     *(f"TextVectorizer{name}" for name in ("", ".fit", ".fit_transform", ".transform")),
+    *(f"TextClassifier{name}" for name in ("", ".fit", ".predict", ".predict_proba", ".save", ".load")),
     *(f"Vocabulary{name}" for name in ("", ".like", ".row", ".rows_in", ".union", ".build")),
     "WordVectors",
     *(f"WordVectors.{name}" for name in ("__contains__", "__getitem__", "analogy", "closer_than", "distance")),
@@ -204,8 +213,9 @@ def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def list_parameters(name: str, call: Callable[..., Any]) -> list[inspect.Parameter]:
-    signature = inspect.signature(stillvec.TextVectorizer if name == "TextVectorizer" else call)
-    return [parameter for parameter in signature.parameters.values() if parameter.name != "y"]
+    signature = inspect.signature(getattr(stillvec, name) if name in ("TextClassifier", "TextVectorizer") else call)
+    ignored = "y" if name.startswith("TextVectorizer") else ""
+    return [parameter for parameter in signature.parameters.values() if parameter.name != ignored]
 
 
 @pytest.mark.filterwarnings("ignore")

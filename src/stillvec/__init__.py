@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from stillvec.heads.fitted_head import Head
     from stillvec.heads.head_folder import load_head
     from stillvec.integrations.scikit_learn import TextVectorizer
+    from stillvec.integrations.text_classifier import TextClassifier
     from stillvec.plotting import plot
     from stillvec.search import SearchIndex
     from stillvec.service import serve
@@ -37,6 +38,7 @@ __all__ = [
     "Head",
     "SearchIndex",
     "StillvecError",
+    "TextClassifier",
     "TextVectorizer",
     "Vocabulary",
     "WordVectors",
@@ -70,6 +72,7 @@ _LAZY = {
     "Corpus": "stillvec.corpus",
     "Head": "stillvec.heads.fitted_head",
     "SearchIndex": "stillvec.search",
+    "TextClassifier": "stillvec.integrations.text_classifier",
     "TextVectorizer": "stillvec.integrations.scikit_learn",
     "Vocabulary": "stillvec.vocabulary",
     "WordVectors": "stillvec.vectors",

@@ -77,6 +77,10 @@ class UsageError(StillvecError):
     code = "usage"
 
 
+class TargetError(UsageError, ValueError):
+    """Labels that a classifier cannot learn; a `ValueError` too, as in scikit-learn."""
+
+
 class MissingExtra(StillvecError):  # noqa: N818 - it is not an error in the program
     """A part needs a package that is not installed."""
 

@@ -17,6 +17,8 @@ from stillvec.cli.console import table
 from stillvec.combination import COMBINERS
 from stillvec.errors import VocabularyError
 from stillvec.evaluation import TASKS
+from stillvec.heads import HEADS
+from stillvec.heads.training_options import OPTIONS
 from stillvec.learners import LEARNERS
 from stillvec.refinement import STEPS
 from stillvec.registry import Registry
@@ -63,6 +65,8 @@ def test_the_server_suggests_another_case_first(cased: WordVectors) -> None:
         ("combine", "--list-methods", COMBINERS),
         ("refine", "--list-steps", STEPS),
         ("evaluate", "--list-tasks", TASKS),
+        ("fit", "--list-heads", HEADS),
+        ("fit", "--list-options", OPTIONS),
     ],
 )
 def test_parts_are_listed_by_every_command_that_takes_them(
@@ -72,6 +76,8 @@ def test_parts_are_listed_by_every_command_that_takes_them(
         main([verb, flag])
     lines = capsys.readouterr().out.splitlines()
     assert [line.partition(":")[0] for line in lines if not line.startswith(" ")] == [*parts]
+    if flag == "--list-options":  # which share a file
+        assert len({*lines}) == len(lines)
 
 
 def test_a_table_without_column_names_has_no_header_on_a_terminal(

@@ -76,16 +76,19 @@ def _as_list(value: Any) -> list[Any]:
 class List(argparse.Action):
     """A flag that prints the parts of a registry (`const`), which are imported only then, and exits.
 
-    `NAME:key=default,...` (a required setting has no value) and the first line of the part's file.
+    `NAME:key=default,...` (a required setting has no value) and the first line of the part's file, or of the part if
+    its file has several.
     """
 
     def __init__(self, option_strings: list[str], dest: str, const: Registry[Any], help: str) -> None:
         super().__init__(option_strings, dest, nargs=0, const=const, help=help, default=argparse.SUPPRESS)
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        for name in self.const:
+        files = {name: inspect.getmodule(self.const[name]) for name in self.const}
+        for name, file in files.items():
             settings = ",".join(map(_setting, dataclasses.fields(self.const[name])))
-            summary = (inspect.getmodule(self.const[name]).__doc__ or "").strip().splitlines()[0]
+            alone = [*files.values()].count(file) == 1
+            summary = ((file if alone else self.const[name]).__doc__ or "").strip().splitlines()[0]
             note(f"{name}{':' * bool(settings)}{settings}\n    {summary}")
         parser.exit()
 

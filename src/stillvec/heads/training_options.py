@@ -9,7 +9,7 @@ concat, residual, tying, masking    keep the states of `attention` near their wo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import ClassVar, Literal
 
 from stillvec.registry import Registry, check_least
@@ -19,12 +19,30 @@ TEXT_HEADS = ("linear", "cnn", "attention")
 
 @dataclass(frozen=True)
 class TrainingOption:
+    """Numbers are at least 0, and the option changes nothing where one of its `zeros` is 0."""
+
     heads: ClassVar[tuple[str, ...]] = ()  # that it can be used with
+    zeros: ClassVar[tuple[str, ...]] = ("weight",)
+
+    def __post_init__(self) -> None:
+        settings = {field.name: getattr(self, field.name) for field in fields(self)}
+        check_least(self, **{name: 0 for name, value in settings.items() if isinstance(value, int | float)})
 
     @property
     def is_active(self) -> bool:
         """Whether it changes the training."""
-        return True
+        return all(getattr(self, name) != 0 for name in self.zeros)
+
+
+@dataclass(frozen=True)
+class WeightedOption(TrainingOption):
+    weight: float = 1.0  # of the loss that it adds
+
+
+@dataclass(frozen=True)
+class SwitchedOption(TrainingOption):
+    zeros: ClassVar[tuple[str, ...]] = ("on",)
+    on: bool = True
 
 
 @dataclass(frozen=True)
@@ -41,11 +59,8 @@ class TeacherOption(TrainingOption):
     hard: bool = False  # the teacher's best label instead of its probabilities
 
     def __post_init__(self) -> None:
-        check_least(self, weight=0, augment=0, max_texts=1)
-
-    @property
-    def is_active(self) -> bool:
-        return self.weight != 0
+        super().__post_init__()
+        check_least(self, max_texts=1)
 
     def choose_weight(self, *, several: bool) -> float:
         return (1.0 if several else 4.0) if self.weight is None else self.weight
@@ -56,87 +71,52 @@ class Adversarial(TrainingOption):
     """Add the loss on word vectors that are perturbed by at most `epsilon`, in units of their root mean square."""
 
     heads: ClassVar[tuple[str, ...]] = TEXT_HEADS
+    zeros: ClassVar[tuple[str, ...]] = ("epsilon",)
     epsilon: float = 0.1  # largest change of a number
     alpha: float = 1.0  # weight of the divergence between perturbed and clean scores (SMART)
     label: float = 1.0  # weight of the loss of the labels on perturbed vectors (ADV)
     clean: float = 1.0  # weight of the loss on clean vectors; 0 in the paper's formula
 
-    def __post_init__(self) -> None:
-        check_least(self, epsilon=0, alpha=0, label=0, clean=0)
-
     @property
     def is_active(self) -> bool:
-        return self.epsilon > 0 and (self.alpha > 0 or self.label > 0)
+        return super().is_active and (self.alpha > 0 or self.label > 0)
 
 
 @dataclass(frozen=True)
-class Tying(TrainingOption):
+class Tying(WeightedOption):
     """Add `weight` times the mean squared distance of a state from its word."""
 
     heads: ClassVar[tuple[str, ...]] = ("attention",)
-    weight: float = 1.0
-
-    def __post_init__(self) -> None:
-        check_least(self, weight=0)
-
-    @property
-    def is_active(self) -> bool:
-        return self.weight > 0
 
 
 @dataclass(frozen=True)
-class Masking(TrainingOption):
+class Masking(WeightedOption):
     """Add `weight` times the loss of predicting masked words from their states, among the words of the batch."""
 
     heads: ClassVar[tuple[str, ...]] = ("attention",)
-    weight: float = 1.0
+    zeros: ClassVar[tuple[str, ...]] = ("weight", "share")
     share: float = 0.15  # of words that are masked
-
-    def __post_init__(self) -> None:
-        check_least(self, weight=0, share=0)
-
-    @property
-    def is_active(self) -> bool:
-        return self.weight > 0 and self.share > 0
 
 
 @dataclass(frozen=True)
-class ConcatOption(TrainingOption):
+class ConcatOption(SwitchedOption):
     """A state is [state; word]."""
 
     heads: ClassVar[tuple[str, ...]] = ("attention",)
-    on: bool = True
-
-    @property
-    def is_active(self) -> bool:
-        return self.on
 
 
 @dataclass(frozen=True)
-class Residual(TrainingOption):
+class Residual(SwitchedOption):
     """A state is state + word."""
 
     heads: ClassVar[tuple[str, ...]] = ("attention",)
-    on: bool = True
-
-    @property
-    def is_active(self) -> bool:
-        return self.on
 
 
 @dataclass(frozen=True)
-class Auxiliary(TrainingOption):
+class Auxiliary(WeightedOption):
     """Add `weight` times the loss of a second field, whose tags are those of entities without their types."""
 
     heads: ClassVar[tuple[str, ...]] = ("tagger",)
-    weight: float = 1.0
-
-    def __post_init__(self) -> None:
-        check_least(self, weight=0)
-
-    @property
-    def is_active(self) -> bool:
-        return self.weight > 0
 
 
 @dataclass(frozen=True)
@@ -144,15 +124,9 @@ class Experts(TrainingOption):
     """One expert per type and one for O, mixed by a gate that is trained with `weight` to know the type."""
 
     heads: ClassVar[tuple[str, ...]] = ("tagger",)
+    zeros: ClassVar[tuple[str, ...]] = ("size",)
     size: int = 200  # of the features of an expert; 0: none
     weight: float = 1.0  # of the loss of the gate
-
-    def __post_init__(self) -> None:
-        check_least(self, size=0, weight=0)
-
-    @property
-    def is_active(self) -> bool:
-        return self.size > 0
 
 
 OPTIONS: Registry[type[TrainingOption]] = Registry(

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -255,5 +256,9 @@ def require_steps(n_items: int, settings: TrainedStep) -> tuple[int, int]:
 def draw_rows(n_items: int, step: int, per_epoch: int, settings: TrainedStep) -> Rows:
     """The items of a step: a seeded order of each epoch, cut into batches."""
     epoch, place = divmod(step, per_epoch)
-    order = np.random.default_rng([settings.seed, epoch, 2]).permutation(n_items)
-    return order[place * settings.batch : (place + 1) * settings.batch]
+    return _order_items(n_items, epoch, settings.seed)[place * settings.batch : (place + 1) * settings.batch]
+
+
+@lru_cache(maxsize=2)  # a long text has so many rows that a new order in each step takes longer than the step
+def _order_items(n_items: int, epoch: int, seed: int) -> Rows:
+    return np.random.default_rng([seed, epoch, 2]).permutation(n_items)

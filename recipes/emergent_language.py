@@ -65,6 +65,7 @@ class Settings:
     batch: int = 256
     rate: float = 2e-3
     beta: float = 0.01  # weight of the KL divergence from the prior
+    gain: float = 10.0  # of the speaker's first odds: with small ones, bits are noise, and few concepts are ever learnt
 
 
 class Ensemble:
@@ -94,7 +95,7 @@ class Ensemble:
                 f"{name}.input": draw(n_inputs, 4 * h, scale=1 / math.sqrt(n_inputs)),
                 f"{name}.state": draw(h, 4 * h, scale=1 / math.sqrt(h)),
                 f"{name}.bias": draw(1, 4 * h, scale=0.0),
-                f"{name}.output": draw(h, n_outputs, scale=1 / math.sqrt(h)),
+                f"{name}.output": draw(h, n_outputs, scale=(settings.gain if name == "speaker" else 1) / math.sqrt(h)),
                 f"{name}.shift": draw(1, n_outputs, scale=0.0),
             }
         tensors = [*self.params.values()]
@@ -227,7 +228,7 @@ def train(options: argparse.Namespace) -> None:
     lengths = [length for length in options.bits for _ in range(options.seeds)]
     for width in options.widths:
         begun = time.perf_counter()
-        settings = Settings(width, options.embedding, options.batch, options.rate, options.beta)
+        settings = Settings(width, options.embedding, options.batch, options.rate, options.beta, options.gain)
         ensemble = Ensemble(language, settings, lengths, options.seed, device)
         ensemble.train(trained, options.steps, options.seconds, torch.Generator(device).manual_seed(options.seed))
         facts = ensemble.test(trained, held_out)
@@ -321,7 +322,7 @@ def main() -> None:
     training.add_argument("--steps", type=int, default=3000)
     training.add_argument("--seconds", type=float, default=600.0, help="per width, at most")
     training.add_argument("--held-out", type=float, default=0.0, help="share of the strings (default: all are trained)")
-    for name, default in (("embedding", 16), ("batch", 256), ("rate", 2e-3), ("beta", 0.01)):
+    for name, default in (("embedding", 16), ("batch", 256), ("rate", 2e-3), ("beta", 0.01), ("gain", 10.0)):
         training.add_argument(f"--{name}", type=type(default), default=default)
     training.add_argument("--out", type=Path, default=Path("out/emergent.jsonl"))
     showing = commands.add_parser("show")

@@ -212,8 +212,10 @@ def test_a_chain_of_steps_is_the_steps_one_by_one(teacher: Path, tmp_path: Path)
 def test_the_same_call_is_already_finished_and_another_is_refused(teacher: Path, tmp_path: Path) -> None:
     out = stillvec.adapt(teacher, "prune:sparsity=0.3", out=tmp_path / "out")
     written = (out / "model.safetensors").stat().st_mtime_ns
+    (tmp_path / "out.checkpoint").mkdir()  # as a run leaves it that is killed after it has written
     with pytest.warns(AlreadyFinished):
-        stillvec.adapt(teacher, "prune:sparsity=0.3", out=out)
+        stillvec.adapt(teacher, "prune:sparsity=0.3", out=out, resume=True)
+    assert not (tmp_path / "out.checkpoint").exists()
     assert (out / "model.safetensors").stat().st_mtime_ns == written
     with pytest.raises(UsageError) as caught:
         stillvec.adapt(teacher, "prune:sparsity=0.4", out=out)

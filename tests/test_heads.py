@@ -17,7 +17,7 @@ from stillvec.errors import DatasetError, FormatError, TrainingError, UsageError
 from stillvec.heads import HEADS
 from stillvec.heads.crf import best_paths
 from stillvec.heads.fitted_head import Head
-from stillvec.heads.head_folder import load_head, verify_head
+from stillvec.heads.head_folder import load_head
 from stillvec.heads.labelled_data import read_data
 from stillvec.heads.numpy_layers import find_best_paths, run_both_ways
 from stillvec.heads.training_options import OPTIONS
@@ -68,7 +68,7 @@ def test_a_head_learns_and_its_folder_predicts_the_same(name: str, vectors: Word
     np.testing.assert_array_equal(loaded.predict_proba(texts), head.predict_proba(texts))
     np.testing.assert_allclose(head.predict_proba(texts).sum(axis=1), 1, atol=1e-5)
     assert loaded.labels == ("cold", "warm")
-    assert verify_head(tmp_path / "head")
+    assert main(["info", str(tmp_path / "head"), "--verify"]) == 0
     assert len(head.predict(["", "unknown words only"])) == 2
 
 

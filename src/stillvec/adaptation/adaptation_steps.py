@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from stillvec.files import file_digest
 from stillvec.progress import Progress
@@ -29,6 +29,20 @@ class AdaptationStep(Protocol):
         """Write the model of `source`, changed, into the empty folder `target`; returns facts for the manifest."""
 
 
+@runtime_checkable
+class MakesModel(Protocol):
+    """A step that needs no teacher."""
+
+    MAKES_MODEL: ClassVar[bool]
+
+
+@runtime_checkable
+class ReadsFiles(Protocol):
+    """A step whose settings name files that it reads."""
+
+    def list_inputs(self) -> list[Path]: ...
+
+
 Facts = dict[str, Any]
 ADAPTATIONS: Registry[type[AdaptationStep]] = Registry(
     "step of adapt",
@@ -41,8 +55,8 @@ ADAPTATIONS: Registry[type[AdaptationStep]] = Registry(
 
 
 def describe_adaptation(step: AdaptationStep) -> dict[str, Any]:
-    """Name, settings, and digests of the files that the step reads (`list_inputs`)."""
+    """Name, settings, and digests of the files that the step reads."""
     settings = dataclasses.asdict(step)  # type: ignore[call-overload]
-    list_inputs: Callable[[], list[Path]] | None = getattr(step, "list_inputs", None)
-    files = {str(path): file_digest(path) for path in list_inputs() if path.is_file()} if list_inputs else {}
+    inputs = step.list_inputs() if isinstance(step, ReadsFiles) else []
+    files = {str(path): file_digest(path) for path in inputs if path.is_file()}
     return {"step": ADAPTATIONS.name_of(step), "settings": settings} | ({"files": files} if files else {})

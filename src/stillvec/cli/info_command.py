@@ -1,4 +1,4 @@
-"""stillvec info: describe vectors, a teacher or a corpus."""
+"""stillvec info: describe vectors, a head, a search index, a teacher or a corpus."""
 
 import argparse
 import json
@@ -15,9 +15,12 @@ from stillvec.errors import CorpusError, DatasetError, FormatError, UsageError
 from stillvec.formats import FORMATS, load, local_path, read_manifest
 from stillvec.formats.model_card import card
 from stillvec.formats.stillvec_folder import verify_folder
+from stillvec.heads.head_folder import is_head, read_head_manifest, verify_head
 from stillvec.search.index_folder import is_index, read_index, verify_index
 from stillvec.vocabulary import WordCounter
 from stillvec.vocabulary.glued_words import find_glued
+
+_HEAD_FACTS = ("head", "labels", "multilabel", "settings", "options", "data", "scores", "seed", "stillvec")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +30,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--texts", nargs="+", metavar="[NAME=]FILE", help=texts)
     parser.add_argument("--all", action="store_true", help="vectors only: show all entries of the manifest")
     parser.add_argument("--json", action="store_true", help="print everything as JSON")
-    parser.add_argument("--verify", action="store_true", help="vectors only: compare the files with their checksums")
+    parser.add_argument(
+        "--verify", action="store_true", help="vectors, heads and indexes: compare the files with their checksums"
+    )
     parser.add_argument("--card", action="store_true", help="vectors only: print the model card (README.md)")
     parser.add_argument("--scores", metavar="FILE", help="with --card: scores written by stillvec evaluate --json FILE")
 
@@ -41,8 +46,9 @@ def run(options: argparse.Namespace) -> int:
         print(escape_controls(card(read_manifest(folder), scores)), end="")
         return 0
     if options.verify:
-        verify = verify_index if is_index(Path(options.thing)) else verify_folder
-        note(f"Verified {', '.join(verify(Path(options.thing)))} in {options.thing}")
+        folder = Path(options.thing)
+        verify = verify_index if is_index(folder) else verify_head if is_head(folder) else verify_folder
+        note(f"Verified {', '.join(verify(folder))} in {options.thing}")
         return 0
     if options.texts:
         _print_fits(options)
@@ -53,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print_json(facts, indent=2)
     else:
-        if (place / "manifest.json").is_file() and not options.all and not is_index(place):
+        if (place / "manifest.json").is_file() and not options.all and not is_index(place) and not is_head(place):
             facts = _overview(place, facts)
         table(title, ("", ""), [(key, _shorten(value)) for key, value in facts.items()])
     return 0
@@ -88,6 +94,9 @@ def _print_fits(options: argparse.Namespace) -> None:
 def _facts(path: Path, options: argparse.Namespace) -> tuple[str, dict[str, Any]]:
     if is_index(path):
         return f"Search index {path}", _describe_index(path)
+    if is_head(path):
+        facts = read_head_manifest(path)
+        return f"Head {path}", {key: facts[key] for key in _HEAD_FACTS if facts.get(key) is not None}
     if (path / "manifest.json").is_file():
         return f"Vectors {options.thing}", _folder(path)
     is_gguf = path.suffix == ".gguf" or (path.is_dir() and any(path.glob("*.gguf")))

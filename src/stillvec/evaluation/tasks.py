@@ -7,7 +7,7 @@ then be scored on any subset of the items: those that this set covers, or those 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -167,6 +167,14 @@ class TextTask(TokenTask):
     takes_encoders: ClassVar[bool] = True
 
 
+@runtime_checkable
+class TunesVectors(Protocol):
+    """A task that may train the vectors of words along with its model."""
+
+    @property
+    def tuned(self) -> bool: ...
+
+
 TASKS: Registry[type[Task]] = Registry(
     "task",
     {
@@ -221,7 +229,7 @@ def check_occurrences(tasks: Mapping[str, Task], name: str, *, is_mix: bool = Fa
         able = [label for label in TASKS if issubclass(TASKS[label], ContextualTask)]
         reason = f"The task {others[0]!r} needs one vector per word, but {name} has one per occurrence"
         raise UsageError.conflict(reason, cure=f"give it only tasks that read sentences: --tasks {','.join(able)}")
-    tuned = [label for label, task in tasks.items() if getattr(task, "tuned", False)]
+    tuned = [label for label, task in tasks.items() if isinstance(task, TunesVectors) and task.tuned]
     if tuned:
         reason = f"The task {tuned[0]!r} trains vectors (tuned=true), but {name} has one per occurrence"
         raise UsageError.conflict(reason, cure="leave out tuned=true, or give it vectors that were distilled from it")

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import UsageError
-from stillvec.heads.head_kind import HeadKind, to_probabilities
+from stillvec.heads.head_kind import EncodesTexts, HeadKind, to_probabilities
 from stillvec.heads.knn_head import Knn
 from stillvec.heads.linear_head import Linear
 from stillvec.heads.lookup import Lookup
@@ -146,10 +146,9 @@ class Head:
         ----------
         texts: the texts.
         """
-        encode = getattr(self.kind, "encode", None)
-        if encode is None:
+        if not isinstance(self.kind, EncodesTexts):
             raise UsageError(f"A head {self.name!r} has no vectors of texts.", code="no-features")
-        return np.asarray(encode(self.arrays, self._read(self._check(texts))), np.float32)
+        return np.asarray(self.kind.encode(self.arrays, self._read(self._check(texts))), np.float32)
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Write the folder of the head.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,7 +68,6 @@ class HeadKind:
     """The settings of a head; `fit` trains it and returns its arrays, `score` reads them with NumPy."""
 
     unit: ClassVar[Unit] = "text"
-    trains_vectors: ClassVar[bool] = False
 
     def fit(self, lesson: Lesson) -> Generator[float, None, Trained]:
         """Train; yields the fraction done."""
@@ -87,11 +86,17 @@ class HeadKind:
         return True
 
 
+@runtime_checkable
+class EncodesTexts(Protocol):
+    """A head that has vectors of texts."""
+
+    def encode(self, arrays: Mapping[str, NDArray[Any]], sequences: Sequences) -> Floats32:
+        """What its last layer reads (n, F)."""
+
+
 @dataclass(frozen=True)
 class NetworkHead(HeadKind):
     """A head that is trained by the loop of `networks.py`."""
-
-    trains_vectors: ClassVar[bool] = True
 
     epochs: int = 20  # at most
     patience: int = 3  # epochs without a better development score, after which training stops

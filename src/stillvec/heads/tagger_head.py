@@ -26,8 +26,6 @@ _NAMES = ("enter", "recur", "biases", "weights", "bias", "begin", "step", "end")
 @dataclass(frozen=True)
 class Tagger(HeadKind):
     unit: ClassVar[Unit] = "tokens"
-    trains_vectors: ClassVar[bool] = True
-
     epochs: int = 8  # at most
     patience: int = 3  # epochs without a better development score, after which training stops
     rate: float = 3e-3  # falls to a third of it

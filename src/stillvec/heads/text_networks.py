@@ -189,19 +189,6 @@ class TextNetworks(NetworkGroup):
         ours, theirs = self._logs(self.score(made.features)), self._logs(scores)
         return divergence(*ours, *theirs) + divergence(*theirs, *ours)
 
-    def attack_scores(self, texts: Tensor, width: int, epsilon: float) -> Tensor:
-        """The scores of texts whose words are perturbed by one step against their labels (M, B, k)."""
-        ids = self.read(texts, width)
-        inputs = self.embed(ids)
-        labels = self.targets[texts]
-        change = torch.zeros_like(inputs).requires_grad_()
-        with torch.enable_grad():
-            scores = self.score(self.forward(ids, None, inputs.detach() + change).features)
-            total = (binary_cross_entropy if self.training.several else _compute_plain)(scores, labels).sum()
-        (gradient,) = torch.autograd.grad(total, change)
-        change = epsilon * SPREAD * gradient.sign() * (ids != 0).unsqueeze(-1)
-        return self.score(self.forward(ids, None, inputs + change).features)
-
     def answer(self, texts: Tensor, width: int) -> Tensor:
         return self.scores(self.read(texts, width)).argmax(dim=2)
 
@@ -227,10 +214,6 @@ class TextNetworks(NetworkGroup):
                 result[:, [place[row] for row in batch.tolist()]] = made
         assert result is not None
         return result
-
-
-def _compute_plain(scores: Tensor, targets: Tensor) -> Tensor:
-    return -(targets * functional.log_softmax(scores, dim=2)).sum(dim=2)
 
 
 def _soft_logs(soft: Tensor, *, several: bool) -> tuple[Tensor, ...]:

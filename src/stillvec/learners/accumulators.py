@@ -21,6 +21,7 @@ from stillvec.errors import UsageError
 from stillvec.learners.partition import WORDS_PER_CHUNK
 from stillvec.learners.table_memory import word_table
 from stillvec.memory import release_pages
+from stillvec.progress import Phase
 from stillvec.refinement.all_but_the_top import AllButTheTop
 from stillvec.result import Result
 from stillvec.statistics import Array, Statistics
@@ -81,6 +82,15 @@ class HasTotals(Protocol):
     def totals(self) -> dict[str, Array]: ...
 
 
+@runtime_checkable
+class HasLoss(Protocol):
+    """An accumulator that trains during the pass."""
+
+    @property
+    def loss(self) -> float:
+        """NaN before the first step."""
+
+
 class AccumulatorSpec(Protocol):
     """What to accumulate. Specs compare by their settings: equal specs of several learners share one accumulator."""
 
@@ -99,6 +109,10 @@ class OwnTextsSpec(AccumulatorSpec, Protocol):
     @property
     def label(self) -> str:
         """What the texts are, for progress messages."""
+
+    @property
+    def phase(self) -> Phase:
+        """The phase of the run in which they are read."""
 
     def texts(self, vocabulary: Vocabulary) -> Iterator[TextChunk]:
         """Texts for the teacher, each standing for one word."""
@@ -120,6 +134,27 @@ class HasDim(Protocol):
 
     @property
     def dim(self) -> int | None: ...
+
+
+@runtime_checkable
+class ExpandsLayers(Protocol):
+    """A class of learners of which the general setting `layer=all` gives one per layer."""
+
+    EXPANDS_LAYERS: bool
+
+
+@runtime_checkable
+class HasRunPresets(Protocol):
+    """A class of learners whose presets, by name, also set fields of `Distillation`."""
+
+    RUN_PRESETS: Mapping[str, Mapping[str, object]]
+
+
+@runtime_checkable
+class HasEarlierDefaults(Protocol):
+    """A class of learners with settings that manifests of earlier versions lack, and that had other defaults then."""
+
+    EARLIER: Mapping[str, object]
 
 
 @dataclass(frozen=True)

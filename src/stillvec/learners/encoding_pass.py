@@ -25,6 +25,7 @@ from stillvec.encoding.context_store import StoreLocation, check_room
 from stillvec.learners.accumulators import (
     Accumulator,
     AccumulatorSpec,
+    HasLoss,
     HasTotals,
     Learner,
     OwnTextsSpec,
@@ -230,7 +231,7 @@ class EncodingPass:
     @property
     def losses(self) -> list[float]:
         """Current losses of models that train during the pass."""
-        losses = [getattr(accumulator, "loss", math.nan) for accumulator in self.accumulators.values()]
+        losses = [reader.loss for reader in self.accumulators.values() if isinstance(reader, HasLoss)]
         return [loss for loss in losses if not math.isnan(loss)]
 
     def store_path(self, name: str) -> Path | None:
@@ -316,8 +317,7 @@ class EncodingPass:
         for number, spec in self._enumerate(TextSource.OWN_TEXTS):
             own = cast(OwnTextsSpec, spec)
             texts = self._partition.select_chunks(_keep_words(own.texts(self.vocabulary), new))
-            phase = getattr(own, "phase", Phase.OTHER_TEXTS)
-            yield _Stage(f"own-{number}", own.label, phase, texts, [self.accumulators[spec]])
+            yield _Stage(f"own-{number}", own.label, own.phase, texts, [self.accumulators[spec]])
 
     def expect_texts(self, paragraphs: TextSize = NO_TEXT) -> None:
         """Estimate what will be read after the corpus, so that `total_size` includes it from the beginning."""

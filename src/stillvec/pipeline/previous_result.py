@@ -18,6 +18,7 @@ from stillvec.errors import FormatError, StillvecWarning, UsageError, is_out_of_
 from stillvec.formats import load, read_manifest, read_statistics
 from stillvec.formats.manifest_view import corpora_of
 from stillvec.learners import LEARNERS, Learner
+from stillvec.learners.accumulators import HasEarlierDefaults
 from stillvec.notation import Spec
 from stillvec.pipeline.result_folders import describe_learner, describe_result, describe_teacher
 from stillvec.pipeline.settings import Distillation, from_manifest, parse_methods
@@ -97,9 +98,9 @@ class PreviousResult:
             return {label: merge(self.statistics[label], new, new.vocabulary) for label, new in statistics.items()}
 
 
-def earlier_settings(kind: type[Learner]) -> Mapping[str, object]:
+def earlier_settings(kind: object) -> Mapping[str, object]:
     """The values of settings that manifests of earlier versions lack, where today's defaults are others."""
-    return getattr(kind, "EARLIER", {})
+    return kind.EARLIER if isinstance(kind, HasEarlierDefaults) else {}
 
 
 def _check_manifest(manifest: Mapping[str, Any], path: Path) -> None:

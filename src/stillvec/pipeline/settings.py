@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from stillvec.baselines import BASELINES, PACKAGES, Baseline
 from stillvec.errors import UsageError
 from stillvec.learners import LEARNERS, Learner
+from stillvec.learners.accumulators import ExpandsLayers, HasRunPresets
 from stillvec.lexicons import read_words
 from stillvec.notation import Spec, Value, parse_specs
 from stillvec.refinement import unknown_steps
@@ -108,7 +109,7 @@ class Distillation:
             kind = LEARNERS[name]
             if not corpus and "corpus" in _fields(kind):
                 given = {**given, "corpus": "false"}
-            if self.layer == "all" and getattr(kind, "EXPANDS_LAYERS", False):
+            if self.layer == "all" and _expands_layers(kind):
                 for layer in range(depth + 1):
                     learners[f"{label}-layer-{layer}"] = self._learner(kind, {**given, "layer": str(layer)})
             else:
@@ -131,7 +132,7 @@ class Distillation:
             return {}
         kind = LEARNERS[spec.name]
         learner = self._learner(kind, spec.settings)  # refuses an unknown preset
-        preset = getattr(kind, "RUN_PRESETS", {}).get(spec.settings["settings"], {})
+        preset = _read_run_presets(kind).get(str(spec.settings["settings"]), {})
         return {name: getattr(learner, name) if name in _fields(kind) else value for name, value in preset.items()}
 
     def _learner(self, kind: type[Learner], given: Mapping[str, Value]) -> Learner:
@@ -147,6 +148,14 @@ class Distillation:
         """The settings that go to every method with a field of the same name."""
         purpose = self.purpose if self.purpose != "words" else None
         return {"layer": self.layer, "dictionary": self.dictionary, "purpose": purpose, "senses": self.senses}
+
+
+def _expands_layers(kind: object) -> bool:
+    return isinstance(kind, ExpandsLayers) and kind.EXPANDS_LAYERS
+
+
+def _read_run_presets(kind: object) -> Mapping[str, Mapping[str, object]]:
+    return kind.RUN_PRESETS if isinstance(kind, HasRunPresets) else {}
 
 
 @dataclass(frozen=True)
@@ -191,7 +200,7 @@ class Training:
         packages = dict(PACKAGES[spec.name] for _, spec in methods if spec.name in PACKAGES)
         require_all(packages | ({"spacy": "spacy"} if self.parser else {}), f"Training {self.method}")
         for _, spec in methods if self.context_table else ():
-            if not getattr(BASELINES[spec.name], "has_contexts", False):
+            if not BASELINES[spec.name].has_contexts:
                 cure = "skipgram, cbow, fasttext, glove and sent2vec have one"
                 raise UsageError.conflict(f"{spec.name} has no context table with one row per word", cure=cure)
         return {

@@ -16,6 +16,7 @@ from stillvec.files import cache_folder, digest, scratch_folder
 from stillvec.files.private_files import create_private_folder
 from stillvec.formats import load
 from stillvec.formats.request import Request, digest_json
+from stillvec.memory import RESERVE
 from stillvec.pipeline.corpus_counts import digest_corpus, find_terms, select_text
 from stillvec.pipeline.count_pool import count_corpus, start_count
 from stillvec.pipeline.result_folders import complete, describe_program
@@ -50,9 +51,10 @@ class TrainingRun:
         self.results: dict[str, Result] = {}
         self.facts: dict[str, Any] = {}
         self.checkpoint: Any = None  # of the method that is being trained
+        self.memory_floor = RESERVE
 
     def _load_parser(self) -> Parser | None:
-        needed = any(getattr(baseline, "parsed", False) for baseline in self.baselines.values())
+        needed = any(baseline.parsed for baseline in self.baselines.values())
         if needed and (self.settings.phrases or self.settings.hyphens == "keep"):
             cure = "leave out phrases and hyphens, or train these methods apart"
             raise UsageError.conflict("Methods that need parses take their words from the parses", cure=cure)
@@ -96,7 +98,7 @@ class TrainingRun:
             for name, baseline in self.baselines.items():
                 if name in self.finished:
                     self.results[name] = Result(load(self.finished[name]))
-                    if getattr(baseline, "resumes", False):  # killed before the checkpoint was removed
+                    if baseline.resumes:  # killed before the checkpoint was removed
                         self._remove_checkpoint(self._checkpoint(name, baseline, text))
                     continue
                 started = time.perf_counter()
@@ -105,6 +107,9 @@ class TrainingRun:
                 self.results[name] = self._describe(baseline, learnt, text, prepared, seconds)
                 yield MethodResult(name, self.results[name])
                 self._remove_checkpoint(self.checkpoint)  # by now the result is saved
+
+    def save_checkpoint(self) -> None:
+        """A training writes its checkpoints between two parts of an epoch, and none in between."""
 
     @staticmethod
     def _remove_checkpoint(checkpoint: Any) -> None:
@@ -168,7 +173,7 @@ class TrainingRun:
 
     def _checkpoint(self, name: str, baseline: Baseline, text: EncodedCorpus) -> Any:
         """A checkpoint in the cache, named by all that decides the result; None for gensim, and without torch."""
-        cause = "" if getattr(baseline, "resumes", False) else "is trained by gensim, which"
+        cause = "" if baseline.resumes else "is trained by gensim, which"
         try:
             if not cause:
                 from stillvec.training.checkpoint import name_settings, open_checkpoint  # imports torch
@@ -181,7 +186,7 @@ class TrainingRun:
             return None
         given = {**name_settings(baseline), "method": type(baseline).__name__}
         given |= {"corpus": self.facts["corpus"]["digest"], "words": text.vocabulary.digest}
-        if self.parser is not None and getattr(baseline, "parsed", False):
+        if self.parser is not None and baseline.parsed:
             given["parser"] = self.parser.facts["digest"]
         create_private_folder(self.store)
         return open_checkpoint(self.store, given, resume=self.resume, threads=self.threads)

@@ -1,9 +1,9 @@
 """The registry of refinement steps, and chains of steps: parsed from text or a manifest, applied, and described."""
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,36 @@ _SAMPLE = 4096  # words among which neighbours are compared
 _QUERIES = 512
 _NEIGHBOURS = 10
 
-Step = Callable[[WordVectors], WordVectors]
+
+class Step(Protocol):
+    """Vectors in, new vectors out."""
+
+    def __call__(self, vectors: WordVectors, /) -> WordVectors: ...
+
+
+@runtime_checkable
+class ChoosesSteps(Protocol):
+    """A step that is replaced by others, which it chooses by the vectors."""
+
+    def choose(self, vectors: WordVectors) -> Iterable[tuple[Step, dict[str, Any]]]:
+        """Each step with facts for the manifest; one with `left_out` is not applied."""
+
+
+@runtime_checkable
+class ReportsLoss(Protocol):
+    """A step that says how much it lost."""
+
+    def loss(self, before: WordVectors, after: WordVectors) -> dict[str, float]: ...
+
+
+@runtime_checkable
+class HasPacking(Protocol):
+    """A step after which folders are stored in a packing."""
+
+    @property
+    def stored(self) -> str | None: ...
+
+
 STEPS: Registry[type[Step]] = Registry(
     "step",
     {
@@ -52,14 +81,13 @@ def refine_steps(vectors: WordVectors, steps: Sequence[Step]) -> Iterator[tuple[
     A step that chooses others is replaced by those; one that it tried and rejected has `left_out`.
     """
     for given in steps:
-        choose = getattr(given, "choose", None)
-        for step, facts in choose(vectors) if choose else [(given, {})]:
+        for step, facts in given.choose(vectors) if isinstance(given, ChoosesSteps) else [(given, {})]:
             record = describe_step(step) | facts
             after = vectors if record.get("left_out") else step(vectors)
-            if loss := getattr(step, "loss", None):
-                record["loss"] = loss(vectors, after)
-            if stored := getattr(step, "stored", None):
-                record["stored"] = stored
+            if isinstance(step, ReportsLoss):
+                record["loss"] = step.loss(vectors, after)
+            if isinstance(step, HasPacking) and step.stored:
+                record["stored"] = step.stored
             if not record.get("left_out"):
                 history = after.provenance
                 after = after.with_provenance({**history, "refined": [*(history.get("refined") or ()), record]})

@@ -18,7 +18,7 @@ from stillvec.files import check_not_input, check_place, lock_outputs
 from stillvec.formats.request import load_finished
 from stillvec.formats.stillvec_folder import LAYOUT
 from stillvec.input_checks import check_arguments
-from stillvec.memory import RESERVE, MemoryWatch, require_memory
+from stillvec.memory import MemoryWatch, require_memory
 from stillvec.pipeline.corpus_counts import select_text
 from stillvec.pipeline.count_pool import PendingCount, start_count
 from stillvec.pipeline.previous_result import inherit_settings
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from stillvec.distributed.process_group import ProcessGroup
     from stillvec.pipeline.distillation_run import Run
     from stillvec.pipeline.plan import Plan
+    from stillvec.pipeline.training_run import TrainingRun
 
 _IMPORTS = 352 << 20  # bytes of torch, transformers and its code of models in memory
 Engine = Literal["local", "ray"]
@@ -468,7 +469,7 @@ def split_arguments(kind: type[S], arguments: Mapping[str, Any]) -> tuple[Corpus
 
 
 def execute(
-    run: Any,
+    run: Run | TrainingRun,
     out: str | os.PathLike[str] | None,
     listener: Listener | None,
     *,
@@ -483,9 +484,8 @@ def execute(
                 stage = event.title
                 if listener is not None:
                     listener(timeline(event))
-            if watch.is_short(getattr(run, "memory_floor", RESERVE)):
-                if hasattr(run, "save_checkpoint"):
-                    run.save_checkpoint()
+            if watch.is_short(run.memory_floor):
+                run.save_checkpoint()
                 raise MemoryError
         if listener is not None:
             listener(timeline.finish())
@@ -498,11 +498,10 @@ def execute(
         if checkpoint is None:
             raise
         raise KeyboardInterrupt(f"interrupted; --resume continues from {checkpoint}.") from None
-    results: dict[str, Result] = run.results
-    return results
+    return run.results
 
 
-def _find_checkpoint(run: Any) -> Path | None:
+def _find_checkpoint(run: Run | TrainingRun) -> Path | None:
     """The file that a stopped run can be continued from, if it has one."""
-    checkpoint = getattr(run, "checkpoint", None)
-    return checkpoint.path if checkpoint is not None and checkpoint.path.exists() else None
+    path: Path | None = None if run.checkpoint is None else run.checkpoint.path
+    return path if path is not None and path.exists() else None

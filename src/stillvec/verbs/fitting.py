@@ -22,7 +22,7 @@ from stillvec.formats.request import Request, digest_setting_files, digest_vecto
 from stillvec.heads import HEADS
 from stillvec.heads.fitted_head import Head
 from stillvec.heads.head_folder import LAYOUT, load_head, write_head
-from stillvec.heads.head_kind import HeadKind, Lesson, Trained, micro_f1
+from stillvec.heads.head_kind import HeadKind, Lesson, NetworkHead, Trained, micro_f1
 from stillvec.heads.labelled_data import LabelledData, read_data
 from stillvec.heads.lookup import Lookup
 from stillvec.heads.sequence_batches import Sequences
@@ -151,7 +151,7 @@ def pack_vectors(vectors: WordVectors, packing: Packing) -> WordVectors:
 def _check_kind(kind: HeadKind, head: str, data: LabelledData) -> None:
     if data.multilabel and not kind.several_labels:
         raise UsageError.conflict(f"The head {head!r} gives one label per text", cure="use linear, cnn or attention")
-    if data.multilabel and getattr(kind, "objective", "cross_entropy") != "cross_entropy":
+    if data.multilabel and isinstance(kind, NetworkHead) and kind.objective != "cross_entropy":
         raise UsageError.conflict("With several labels per text, the objective is cross_entropy", cure="leave it out")
 
 
@@ -160,9 +160,9 @@ def _digest_inputs(vectors: WordVectors, data: LabelledData, options: Mapping[st
     for name, option in options.items():
         for key, digest in digest_setting_files(asdict(option)).items():
             inputs[f"{name} {key}"] = digest
-        model = getattr(option, "model", None)
-        if model is not None and (Path(model) / "model.safetensors").is_file():
-            inputs.update(digest_setting_files({f"{name} model": Path(model) / "model.safetensors"}))
+        weights = Path(option.model, "model.safetensors") if isinstance(option, TeacherOption) else None
+        if weights is not None and weights.is_file():
+            inputs.update(digest_setting_files({f"{name} model": weights}))
     return inputs
 
 

@@ -13,7 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from stillvec.adaptation import ADAPTATIONS, AdaptationResources, AdaptationStep, describe_adaptation
+from stillvec.adaptation import ADAPTATIONS, AdaptationResources, AdaptationStep, MakesModel, describe_adaptation
 from stillvec.adaptation.model_folder import (
     digest_model,
     list_files,
@@ -70,7 +70,7 @@ def adapt(
     name = os.fspath(teacher)
     if name != NEW:
         return _adapt(name, _locate(name), given, Path(out), device, resume=resume, force=force, progress=progress)
-    if not getattr(given[0], "MAKES_MODEL", False):
+    if not isinstance(given[0], MakesModel):
         got = ADAPTATIONS.name_of(given[0])
         raise UsageError.expected("pretrain as the first step of a new teacher", got, where="adapt new")
     with scratch_folder() as empty:
@@ -99,12 +99,13 @@ def _adapt(
         check_replaceable(target, layout, force=force)
     check_not_input(target, [source], layout)
     with lock_outputs([target], layout), show_progress(progress) as listener:
-        if request.check(target, force=force):
+        checkpoints = place_beside(target, "checkpoint")
+        is_finished = request.check(target, force=force)
+        if is_finished or not resume:  # a run that was killed after it had written leaves checkpoints behind
+            shutil.rmtree(checkpoints, ignore_errors=True)
+        if is_finished:
             warn_finished(target, layout.describe(target))
             return target
-        checkpoints = place_beside(target, "checkpoint")
-        if not resume:
-            shutil.rmtree(checkpoints, ignore_errors=True)
         resources = AdaptationResources(device, checkpoints, resume)
         work = create_part_folder(Path(os.path.realpath(target)).with_name(f"{target.name}.adapt"))
         try:

@@ -20,8 +20,6 @@ from stillvec.search.index_folder import is_index, read_index, verify_index
 from stillvec.vocabulary import WordCounter
 from stillvec.vocabulary.glued_words import find_glued
 
-_HEAD_FACTS = ("head", "labels", "multilabel", "settings", "options", "data", "scores", "seed", "stillvec")
-
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("thing", metavar="VECTORS_OR_TEACHER_OR_CORPUS")
@@ -95,8 +93,7 @@ def _facts(path: Path, options: argparse.Namespace) -> tuple[str, dict[str, Any]
     if is_index(path):
         return f"Search index {path}", _describe_index(path)
     if is_head(path):
-        facts = read_head_manifest(path)
-        return f"Head {path}", {key: facts[key] for key in _HEAD_FACTS if facts.get(key) is not None}
+        return f"Head {path}", _describe_head(path)
     if (path / "manifest.json").is_file():
         return f"Vectors {options.thing}", _folder(path)
     is_gguf = path.suffix == ".gguf" or (path.is_dir() and any(path.glob("*.gguf")))
@@ -111,6 +108,16 @@ def _describe_index(path: Path) -> dict[str, Any]:
     facts = {key: content.manifest.get(key) for key in ("documents", "passages", "passage_unit", "dim", "recall_at_10")}
     words = f"{len(content.vectors):,}, {len(content.postings.terms):,} different ones in the documents"
     return {key: value for key, value in facts.items() if value is not None} | {"words": words}
+
+
+def _describe_head(path: Path) -> dict[str, Any]:
+    manifest = read_head_manifest(path)
+    facts: dict[str, Any] = {key: manifest.get(key) for key in ("head", "labels", "multilabel", "threshold", "seed")}
+    for key in ("settings", "options", "data", "scores"):
+        part = manifest.get(key)
+        for inner, value in part.items() if isinstance(part, dict) else ():
+            facts[f"{key}.{inner}"] = value
+    return {key: value for key, value in facts.items() if value not in (None, [])}
 
 
 def _folder(path: Path) -> dict[str, Any]:

@@ -59,7 +59,7 @@ def print_neighbours(options: argparse.Namespace) -> None:
     print_header(*split_cells(HEADERS["neighbours"]))
     sources = dict(pair.split("=", 1) for pair in options.vectors)
     whole = workshop_folder()
-    folders = {"5,898, 42% none": _write_fewer(whole, Path("out/judge"))}
+    folders = {"5,898, 42% none": write_fewer(whole, Path("out/judge"))}
     for label, folder in (folders | ({"16,000, 76% none": whole} if options.all else {})).items():
         settings = {"only": "edos-category.test", "common": False, "cache": cache_folder() / "answers"}
         plain = evaluate(sources, folder, MODELS, **settings, progress=True)
@@ -131,7 +131,7 @@ def workshop_folder() -> Path:
     return Path(os.environ["STILLVEC_WORKSHOP"])
 
 
-def _write_fewer(source: Path, target: Path) -> Path:
+def write_fewer(source: Path, target: Path) -> Path:
     """EDOS with all training posts that have a category, and 2,500 others; the test posts are the same."""
     (target / "classification").mkdir(parents=True, exist_ok=True)
     for part in ("train", "test"):

@@ -14,7 +14,7 @@ from test_adaptation import make_teacher
 
 import stillvec
 from stillvec.adaptation import model_training
-from stillvec.adaptation.tuning import diverge, move_words
+from stillvec.adaptation.tuning import choose_rate, diverge, move_words
 from stillvec.adaptation.tuning_data import encode_items, read_dataset
 from stillvec.errors import DatasetError, UsageError
 from stillvec.progress import Progress
@@ -142,6 +142,12 @@ def test_the_divergence_is_symmetric_and_zero_for_the_same() -> None:
     assert float(diverge(one, other)) == pytest.approx(float(expected), rel=1e-5)
     assert float(diverge(one, other)) == pytest.approx(float(diverge(other, one)), rel=1e-5)
     assert float(diverge(one, one)) == 0
+
+
+def test_narrow_teachers_learn_faster_by_default() -> None:
+    assert choose_rate(768) == pytest.approx(3e-5)
+    assert choose_rate(384) == pytest.approx(1.2e-4)
+    assert choose_rate(32) == choose_rate(64) == pytest.approx(3e-4)
 
 
 def test_pruned_weights_stay_zero_and_deleted_ones_do_not(teacher: Path, data: Path, tmp_path: Path) -> None:

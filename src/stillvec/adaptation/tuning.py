@@ -54,7 +54,7 @@ from stillvec.registry import check_least
 from stillvec.teachers.device import resolve_device
 from stillvec.training.checkpoint import open_checkpoint
 
-_RATE = 3e-5
+_RATE, _WIDTH, _MOST = 3e-5, 768, 3e-4  # the learning rate of a model of this width, and of the narrowest
 _KINDS = {"tagging": "ModelForTokenClassification"}  # else ModelForSequenceClassification
 _START = 1e-3  # of ε: random size of a perturbation before its step
 _ENTAILED, _OTHER = "entailment", "non-entailment"
@@ -65,6 +65,7 @@ class Tuning(TrainedStep):
     SUMMARY: ClassVar[str] = "fine-tuned on labelled data"
     PAPERS: ClassVar[tuple[str, ...]] = ()
 
+    rate: float | None = None  # highest learning rate; none: 3e-5 · (768 / width)², at most 3e-4
     on: str  # a dataset: a file, or NAME of NAME.train.txt, in a folder that names its kind (classification, ...)
     task: Literal["auto", "classification", "multilabel", "pairs", "tagging"] = "auto"  # the kind, if not by the folder
     auxiliary: str = ""  # a second dataset, of any kind or roles
@@ -97,8 +98,15 @@ class Tuning(TrainedStep):
         per_second = math.ceil(sizes[1] / self.batch)
         whole = per_epoch + per_second
         n_steps = max(1, round(n_steps * whole / per_epoch))
+        rate = self.rate or choose_rate(learner.width)
         trainer = ModelTrainer(
-            learner.whole, self, self.rate or _RATE, n_steps, new=learner.new, kept=list_pruned(source), selects=True
+            learner.whole,
+            self,
+            rate,
+            n_steps,
+            new=learner.new,
+            kept=list_pruned(source),
+            selects=True,
         )
         facts = asdict(self) | {"items": sizes, "teacher": digest_model(source)}
         checkpoint = open_checkpoint(resources.checkpoints, facts, resume=resources.resume)
@@ -168,7 +176,7 @@ class _Learner:
         self.model.config.pad_token_id = self.tokenizer.pad_token_id
         self.model.config.use_cache = False
         self.whole = nn.ModuleDict({"model": self.model})
-        width = int(self.model.config.get_text_config().hidden_size)
+        self.width = width = int(self.model.config.get_text_config().hidden_size)
         if second is not None:
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(settings.seed)
@@ -277,6 +285,11 @@ class _Learner:
 
     def _place(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
         return {name: value.to(self.device) for name, value in inputs.items()}
+
+
+def choose_rate(width: int) -> float:
+    """The highest learning rate by default: 3e-5 for BERT's width; narrower models need more."""
+    return min(_RATE * (_WIDTH / width) ** 2, _MOST)
 
 
 def move_words(moved: Tensor, slope: Tensor, limit: float) -> Tensor:

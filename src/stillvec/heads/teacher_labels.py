@@ -96,7 +96,7 @@ def _ask_classifier(
     order = np.argsort(-lengths, kind="stable")
     scores = np.zeros((len(texts), len(names)), np.float32)
     at = 0
-    with torch.inference_mode():
+    with torch.inference_mode(), torch.autocast("cuda", torch.bfloat16, enabled=place.type == "cuda"):
         while at < len(order):
             size = max(1, _BATCH_TOKENS // max(1, int(lengths[order[at]])))
             batch = order[at : at + size].tolist()

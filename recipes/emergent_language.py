@@ -92,6 +92,7 @@ class Ensemble:
         ends = {"speaker": (language.concepts * e, 1), "listener": (self.longest * e, n_symbols)}
         for name, (n_inputs, n_outputs) in ends.items():
             self.params |= {
+                f"{name}.first": draw(n_inputs, h, scale=1 / math.sqrt(n_inputs)),
                 f"{name}.input": draw(n_inputs, 4 * h, scale=1 / math.sqrt(n_inputs)),
                 f"{name}.state": draw(h, 4 * h, scale=1 / math.sqrt(h)),
                 f"{name}.bias": draw(1, 4 * h, scale=0.0),
@@ -108,7 +109,7 @@ class Ensemble:
         """Of one model with a code of this length, without what the mask leaves out."""
         own = sum(tensor[0].numel() for tensor in self.params.values())
         unused = self.longest - length
-        return own - unused * (1 + 4 * self.settings.embedding * self.settings.width)
+        return own - unused * (1 + 5 * self.settings.embedding * self.settings.width)
 
     def train(self, strings: Tensor, n_steps: int, seconds: float, random: torch.Generator) -> None:
         """For so many steps, or fewer if they take longer; the learning rate decreases to zero."""
@@ -139,10 +140,13 @@ class Ensemble:
         return F.log_softmax(self._recur("listener", embedded.flatten(2), self.language.concepts), 3).transpose(1, 2)
 
     def _recur(self, name: str, inputs: Tensor, n_steps: int) -> Tensor:
-        """Outputs of an LSTM that reads the same input at each step (M, steps, B, outputs)."""
+        """Outputs of an LSTM that reads the same input at each step (M, steps, B, outputs).
+
+        Its first state is a function of the input, too: from zeros, the first concepts are learnt last, or never.
+        """
         part = {key.partition(".")[2]: tensor for key, tensor in self.params.items() if key.startswith(name)}
         fixed = torch.baddbmm(part["bias"], inputs, part["input"])  # (M, B, 4h)
-        state = cell = torch.zeros(*fixed.shape[:2], self.settings.width, device=self.device)
+        state = cell = torch.tanh(torch.bmm(inputs, part["first"]))
         outputs = []
         for _ in range(n_steps):
             gates = torch.baddbmm(fixed, state, part["state"])

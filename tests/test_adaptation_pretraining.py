@@ -17,7 +17,7 @@ import stillvec
 from stillvec.adaptation import model_training
 from stillvec.adaptation.attribute_model import AttributeModel, find_attributes, read_lexicon
 from stillvec.adaptation.model_training import keep_largest, scale_rate
-from stillvec.adaptation.token_stream import cut_rows, mask_tokens
+from stillvec.adaptation.token_stream import cut_rows, mask_tokens, train_tokenizer
 from stillvec.errors import CorpusError, TrainingError, UsageError
 from stillvec.progress import Progress
 from stillvec.teachers import load_teacher
@@ -62,6 +62,15 @@ def test_a_new_model_can_have_whole_words(text: Path, tmp_path: Path) -> None:
         "new", f"pretrain:text={text},units=words,max_steps=1,{NEW}", out=tmp_path / "out", device="cpu"
     )
     assert {*load_teacher(str(out)).tokenizer.vocabulary()} >= {"house", "sleeps"}
+
+
+def test_words_of_chinese_are_those_between_spaces() -> None:
+    lines = ["今天 天气 很 好", "天气 很 好"]
+    words, pieces = (
+        train_tokenizer(lines, 64, units, lowercase=True).tokenize("今天 天气") for units in ("words", "pieces")
+    )
+    assert words == ["[UNK]", "天气"]  # a word of the tokenizer occurs twice
+    assert pieces[-2:] == ["天", "气"]
 
 
 def test_only_pretrain_makes_a_new_teacher(tmp_path: Path) -> None:

@@ -43,7 +43,10 @@ def cut_rows(tokens: NDArray[np.int32], length: int, before: Sequence[int], afte
 
 
 def train_tokenizer(paragraphs: Iterable[str], size: int, units: Units, *, lowercase: bool) -> Any:
-    """A tokenizer of a corpus: pieces of words (WordPiece), or its most frequent words."""
+    """A tokenizer of a corpus: pieces of words (WordPiece), or its most frequent words.
+
+    Words are between spaces and punctuation, in Chinese, too; pieces do not cross Chinese characters, as in BERT.
+    """
     tokenizers = require("tokenizers", "distill", "A tokenizer")
     specials = [*SPECIALS.values()]
     if units == "words":
@@ -57,7 +60,9 @@ def train_tokenizer(paragraphs: Iterable[str], size: int, units: Units, *, lower
             vocab_size=size, special_tokens=specials, show_progress=False, min_frequency=2
         )
         tokenizer.decoder = tokenizers.decoders.WordPiece()
-    tokenizer.normalizer = tokenizers.normalizers.BertNormalizer(lowercase=lowercase)
+    tokenizer.normalizer = tokenizers.normalizers.BertNormalizer(
+        lowercase=lowercase, handle_chinese_chars=units == "pieces"
+    )
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
     tokenizer.train_from_iterator(paragraphs, trainer)
     numbers = [(name, tokenizer.token_to_id(name)) for name in (SPECIALS["cls_token"], SPECIALS["sep_token"])]

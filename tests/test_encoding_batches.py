@@ -32,6 +32,8 @@ from stillvec.encoding import (
     PassProgress,
     TextChunk,
     encode_batch,
+    encode_batches,
+    list_layers,
     run_pass,
 )
 from stillvec.encoding.batch import make_batches, window_starts
@@ -39,6 +41,7 @@ from stillvec.encoding.batch_loader import prefetch
 from stillvec.encoding.caching_tokenizer import TokenizedTexts, align_words
 from stillvec.errors import CorpusError, StillvecError
 from stillvec.teachers import Teacher
+from stillvec.teachers.device import torch_threads
 from stillvec.vocabulary import Vocabulary, WordMatcher, WordSpans
 
 WORDS = " ".join(TEXT).split()
@@ -394,7 +397,8 @@ class _Ear:
 def test_all_accumulators_get_every_batch_of_one_pass() -> None:
     made = [batch for chunk in _chunks(3) for batch in _preparation()(chunk)]
     one, other, deaf = _Ear(0, 2), _Ear(1), _Ear()
-    progress = list(run_pass(_teacher(), made, [one, other, deaf]))
+    ears = [one, other, deaf]
+    progress = list(run_pass(encode_batches(_teacher(), made, list_layers(ears)), ears))
     assert one.heard == other.heard == deaf.heard == [(len(batch.word_id), [0, 1, 2]) for batch in made]
     last = progress[-1]
     assert isinstance(last, PassProgress)
@@ -410,3 +414,35 @@ def test_words_outside_the_vocabulary_have_states_and_no_row() -> None:
     assert encoded.known.tolist() == [0, 2]
     assert [VOCABULARY.words[row] for row in encoded.known_id.tolist()] == ["the", "sleeps"]
     assert encoded.known_sentence.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("n_threads", [2, 3, 8, 20])
+def test_threads_that_read_a_batch_each_give_the_states_of_one_thread(n_threads: int) -> None:
+    made = [batch for chunk in _chunks(3) for batch in _preparation()(chunk)]
+    alone = [encode_batch(_teacher(), batch, [0, 2]) for batch in made]
+    with torch_threads(n_threads):
+        together = [*encode_batches(_teacher(), made, [0, 2])]
+        assert torch.get_num_threads() == n_threads
+    assert [each.batch for each in together] == made
+    for one, other in zip(alone, together, strict=True):
+        for layer in (0, 2):  # beyond 8, two threads share a batch and round differently
+            tolerance = 0.0 if n_threads <= 8 else 1e-5
+            torch.testing.assert_close(one.states[layer], other.states[layer], rtol=0, atol=tolerance)
+
+
+def test_an_error_in_a_thread_that_reads_is_raised() -> None:
+    made = [batch for chunk in _chunks(3) for batch in _preparation()(chunk)]
+    with torch_threads(2), pytest.raises(IndexError):
+        [*encode_batches(_teacher(), made, [99])]
+    assert torch.get_num_threads() != 99
+
+
+def test_a_bookmark_stays_at_the_batch_that_was_given_while_others_are_taken_ahead() -> None:
+    def ahead(batches: Iterator[Batch]) -> Iterator[int]:
+        taken = [len(batch.word_id) for batch in batches]  # all of them
+        yield from taken
+
+    bookmark, expected = Bookmark(), Bookmark()
+    with BatchLoader(_preparation()) as loader:
+        places = [(bookmark.chunks, bookmark.batches) for _ in loader.convert(ahead, _chunks(3), bookmark)]
+        assert places == [(expected.chunks, expected.batches) for _ in loader.batches(_chunks(3), expected)]

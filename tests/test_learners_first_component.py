@@ -27,7 +27,7 @@ from tiny_corpus import (
 from tiny_teachers import tiny_teacher, write_tiny_model
 
 from stillvec.cli import main
-from stillvec.encoding import BatchBudget, BatchBuilder, TextChunk, run_pass
+from stillvec.encoding import BatchBudget, BatchBuilder, TextChunk, encode_batches, run_pass
 from stillvec.errors import UsageError
 from stillvec.formats import load, read_statistics
 from stillvec.learners.first_component import FirstComponent, StateSample, first_components, occurrence_keys
@@ -166,7 +166,7 @@ def test_rows_exist_for_the_words_read_and_not_for_the_whole_vocabulary(teacher:
     vocabulary = Vocabulary([*WHO, *(f"unheard{number}" for number in range(5_000))])
     listener = StateSample(keep=64).make_accumulator(teacher, vocabulary)
     preparation = BatchBuilder.for_teacher(teacher, WordMatcher(vocabulary), BatchBudget(256, 32))
-    for _ in run_pass(teacher, preparation(TextChunk(TEXTS[:30])), [listener]):
+    for _ in run_pass(encode_batches(teacher, preparation(TextChunk(TEXTS[:30])), listener.layers), [listener]):
         pass
     assert len(listener.arrays()["sample:keys"]) == 30
     assert len(listener.states) <= 90  # type: ignore[attr-defined]

@@ -144,15 +144,27 @@ def test_what_was_read_is_not_read_again(
     from stillvec.encoding import forward_pass
 
     read: list[int] = []
+    one_reader = ("--method", "aggregate", "--threads", 1)  # several would read ahead
     once = forward_pass.encode_batch
     monkeypatch.setattr(forward_pass, "encode_batch", lambda *given: (read.append(1), once(*given))[1])
-    assert main(call("alone", "--method", "aggregate")) == 0
+    assert main(call("alone", *one_reader)) == 0
     whole = len(read)
     read.clear()
-    stop(call("out", "--method", "aggregate"), 5)
+    stop(call("out", *one_reader), 5)
     assert len(read) == 5
-    assert main(call("out", "--method", "aggregate", "--resume")) == 0
+    assert main(call("out", *one_reader, "--resume")) == 0
     assert len(read) == whole
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("after", [1, 4])
+def test_a_run_whose_threads_read_ahead_goes_on_after_the_last_batch_it_added(
+    call: Call, stop: Callable[..., None], tmp_path: Path, after: int
+) -> None:
+    assert main(call("alone", "--method", "aggregate", "--threads", 1)) == 0
+    stop(call("stopped", "--method", "aggregate", "--threads", 3, "--resume"), after)
+    assert main(call("stopped", "--method", "aggregate", "--threads", 3, "--resume")) == 0
+    assert contents(tmp_path / "stopped") == contents(tmp_path / "alone") != {}
 
 
 @pytest.mark.usefixtures("small")

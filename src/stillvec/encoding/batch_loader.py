@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -137,6 +138,15 @@ class BatchLoader:
 
     def batches(self, chunks: Iterable[TextChunk], bookmark: Bookmark | None = None) -> Iterator[Batch]:
         """Batches from the bookmark on, which moves along; chunks that were read are skipped, not prepared."""
+        return self.convert(iter, chunks, bookmark)
+
+    def convert(
+        self,
+        function: Callable[[Iterator[Batch]], Iterator[T]],
+        chunks: Iterable[TextChunk],
+        bookmark: Bookmark | None = None,
+    ) -> Iterator[T]:
+        """What `function` makes of each batch, in order; it may take batches before it gives what it made of others."""
         bookmark = bookmark or Bookmark()
         first, n_read = bookmark.chunks, bookmark.batches
         rest = islice(chunks, first, None)
@@ -150,9 +160,17 @@ class BatchLoader:
             if chunk > first or number >= n_read
         )
         ready = numbered if self._pool is not None else prefetch(numbered, depth=16)
-        for bookmark.chunks, bookmark.total, number, batch in ready:
+        taken: deque[tuple[int, TextSize, int]] = deque()  # batches that the function has
+
+        def take() -> Iterator[Batch]:
+            for chunk, total, number, batch in ready:
+                taken.append((chunk, total, number))
+                yield batch
+
+        for item in function(take()):
+            bookmark.chunks, bookmark.total, number = taken.popleft()
             bookmark.batches = number + 1
-            yield batch
+            yield item
 
 
 def _measure(

@@ -1,7 +1,9 @@
 """The loop over batches: the teacher reads each batch once, and every accumulator takes what it needs."""
 
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from typing import Protocol
 
@@ -12,7 +14,9 @@ from torch import Tensor
 from stillvec.encoding.batch import Batch
 from stillvec.encoding.encoded import DeviceCopier, Encoded
 from stillvec.teachers import Teacher
+from stillvec.teachers.device import torch_threads
 
+_MAX_READERS = 8  # batches that are read at the same time, which need memory
 _ON_CPU = ("word_id", "word_sentence", "sentence_in_paragraph")  # of words, known or not; the others are copied
 _COPIED = [field.name for field in fields(Batch) if field.name not in _ON_CPU]
 
@@ -42,20 +46,15 @@ class PassProgress:
 
 
 def run_pass(
-    teacher: Teacher,
-    batches: Iterable[Batch],
-    accumulators: Sequence[BatchConsumer],
-    progress: PassProgress | None = None,
+    encoded: Iterable[Encoded], accumulators: Sequence[BatchConsumer], progress: PassProgress | None = None
 ) -> Iterator[PassProgress]:
-    """Read batches with the teacher; yields after each one. `progress` is that of an earlier run that is continued."""
-    layers = sorted({layer for accumulator in accumulators for layer in accumulator.layers})
-    copier = DeviceCopier(teacher.device)
+    """Update accumulators with each batch, and yield after it; `progress` is that of a run that is continued."""
     progress = progress or PassProgress()
     start = time.perf_counter() - progress.seconds
-    for batch in batches:
-        encoded = encode_batch(teacher, batch, layers, copier)
+    for each in encoded:
         for accumulator in accumulators:
-            accumulator.update(encoded)
+            accumulator.update(each)
+        batch = each.batch
         progress = PassProgress(
             progress.n_sentences + len(batch.tokens_per_sentence),
             progress.n_words + len(batch.word_id),
@@ -63,6 +62,41 @@ def run_pass(
             time.perf_counter() - start,
         )
         yield progress
+
+
+def list_layers(accumulators: Iterable[BatchConsumer]) -> list[int]:
+    """The layers that some accumulator reads."""
+    return sorted({layer for accumulator in accumulators for layer in accumulator.layers})
+
+
+def count_readers(teacher: Teacher) -> int:
+    """Batches that are read at the same time: on a CPU, one per thread of torch."""
+    return min(_MAX_READERS, torch.get_num_threads()) if teacher.device.type == "cpu" else 1
+
+
+def encode_batches(teacher: Teacher, batches: Iterable[Batch], layers: Sequence[int]) -> Iterator[Encoded]:
+    """Run the forward pass of each batch, in order.
+
+    The threads of a CPU read a batch each: threads that share a batch wait for each other in every operation, which
+    costs most of the time as soon as another program needs a core. So up to 8 threads, their number decides no bit.
+    """
+    copier, n_readers = DeviceCopier(teacher.device), count_readers(teacher) if layers else 1
+    if n_readers == 1:
+        for batch in batches:
+            yield encode_batch(teacher, batch, layers, copier)
+        return
+    reading: deque[Future[Encoded]] = deque()
+    with torch_threads(torch.get_num_threads() // n_readers), ThreadPoolExecutor(n_readers, "reader") as pool:
+        try:
+            for batch in batches:
+                reading.append(pool.submit(encode_batch, teacher, batch, layers, copier))
+                if len(reading) > n_readers:  # one more than are read, so that no thread waits for the accumulators
+                    yield reading.popleft().result()
+            while reading:
+                yield reading.popleft().result()
+        finally:
+            for future in reading:
+                future.cancel()
 
 
 @torch.inference_mode()

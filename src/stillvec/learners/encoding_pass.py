@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -19,7 +19,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.corpus.text_chunk import START, StreamPosition
-from stillvec.encoding import NO_TEXT, BatchConsumer, Encoded, PassProgress, TextChunk, TextSize, run_pass
+from stillvec.encoding import (
+    NO_TEXT,
+    BatchConsumer,
+    Encoded,
+    PassProgress,
+    TextChunk,
+    TextSize,
+    encode_batches,
+    list_layers,
+    run_pass,
+)
 from stillvec.encoding.batch_loader import BatchBudget, BatchBuilder, BatchLoader, Bookmark
 from stillvec.encoding.context_store import StoreLocation, check_room
 from stillvec.learners.accumulators import (
@@ -267,8 +277,9 @@ class EncodingPass:
                         yield (event := (stage.label, state.progress))
                     if state.finished:
                         continue
-                    batches = loader.batches(stage.chunks, state.bookmark)
-                    for progress in run_pass(self.teacher, batches, stage.accumulators, state.progress):
+                    read = partial(encode_batches, self.teacher, layers=list_layers(stage.accumulators))
+                    encoded = loader.convert(read, stage.chunks, state.bookmark)
+                    for progress in run_pass(encoded, stage.accumulators, state.progress):
                         state.progress = progress
                         yield (event := (stage.label, state.progress))
                     state.finished = True

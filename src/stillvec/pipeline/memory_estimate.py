@@ -10,6 +10,7 @@ The memory of a run is the largest resident set size of its process. At its peak
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from stillvec.encoding import count_readers
 from stillvec.learners import Learner, PassPlan
 from stillvec.learners.accumulators import HasDim, can_checkpoint, save_state
 from stillvec.learners.table_memory import FinishScale, GrowsWithText, finish_peak
@@ -72,12 +73,12 @@ def check_memory(plan: PassPlan, settings: Distillation, teacher: Teacher, n_tok
 
 
 def batch_bytes(plan: PassPlan, teacher: Teacher, n_tokens: int) -> int:
-    """Bytes of the states while a batch of so many tokens is read; on a GPU, its memory is not this process's."""
+    """Bytes of the states while batches of so many tokens are read; on a GPU, its memory is not this process's."""
     if teacher.device.type != "cpu":
         return 0
     accumulators = PassPlan(plan.learners, Vocabulary(())).make_accumulators(teacher).values()
     n_layers = len({layer for accumulator in accumulators for layer in accumulator.layers})
-    return 4 * n_tokens * teacher.dim * (n_layers + _STATES)
+    return 4 * n_tokens * teacher.dim * (n_layers + _STATES) * count_readers(teacher)
 
 
 def table_bytes(learners: Mapping[str, Learner], teacher: Teacher, n_words: int) -> int:

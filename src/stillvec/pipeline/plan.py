@@ -10,7 +10,7 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from stillvec.encoding import BatchBudget, BatchBuilder, TextChunk, encode_batch, synchronize
+from stillvec.encoding import BatchBudget, BatchBuilder, TextChunk, encode_batches, list_layers, synchronize
 from stillvec.learners import EncodingPass, PassPlan
 from stillvec.learners.accumulators import OwnTextsSpec, TextSource
 from stillvec.learners.encoding_pass import CORPUS, PARAGRAPHS, WITHOUT_CONTEXT, StageState, read_stages
@@ -78,7 +78,7 @@ def plan_run(run: Run) -> Generator[Progress, None, Plan]:
     loading_peak = peak_memory()
     reset_peak()
     accumulators = PassPlan(plan.learners, Vocabulary(())).make_accumulators(teacher).values()
-    layers = sorted({layer for accumulator in accumulators for layer in accumulator.layers})
+    layers = list_layers(accumulators)
     trials: dict[str, _Trial] = {}
     for label, chunks in _texts(run, plan, teacher, checkpoint or {}).items():
         trial = trials[label] = _Trial()
@@ -171,13 +171,14 @@ def _try_texts(
             trial.n_sentences += sum(len(batch.tokens_per_sentence) for batch in batches)
             trial.n_tokens += sum(len(batch.token_index) for batch in batches)
             trial.n_words += sum(len(batch.word_id) for batch in batches)
-            for batch in batches[:: max(1, len(batches) // _TRIAL_BATCHES)]:
-                if layers and trial.seconds < _TRIAL_SECONDS:
-                    start = time.perf_counter()
-                    encoded = encode_batch(teacher, batch, layers)
-                    for layer in layers:
-                        encoded.words(layer), encoded.sentences(layer)
-                    synchronize(teacher.device)
-                    trial.seconds += time.perf_counter() - start
-                    trial.n_read += len(batch.token_index)
+            start, chosen = time.perf_counter(), batches[:: max(1, len(batches) // _TRIAL_BATCHES)]
+            for encoded in encode_batches(teacher, chosen, layers) if layers else ():
+                for layer in layers:
+                    encoded.words(layer), encoded.sentences(layer)
+                synchronize(teacher.device)
+                seconds = time.perf_counter() - start
+                trial.seconds, start = trial.seconds + seconds, start + seconds
+                trial.n_read += len(encoded.batch.token_index)
+                if trial.seconds > _TRIAL_SECONDS:
+                    break
         yield

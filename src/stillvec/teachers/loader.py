@@ -1,5 +1,6 @@
 """Loads a teacher: anything that `AutoModel` loads, a GGUF file, or a folder of character models (`character_lstm.py`).
 
+Plain encoders are read without `transformers` (`encoder_folder.py`), whose import takes most of the time.
 Only safetensors are read and no code of the model is run, unless the user asks for it.
 """
 
@@ -9,7 +10,7 @@ import importlib.util
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, redirect_stderr
 from io import StringIO
 from pathlib import Path
@@ -27,6 +28,7 @@ from stillvec.teachers.bos_token import choose_bos_token
 from stillvec.teachers.character_lstm import is_character_model, load_character_lstm
 from stillvec.teachers.device import LOAD_DTYPES, initialize_gpu, place_model, resolve_device, resolve_precision
 from stillvec.teachers.digest import check_finite, digest_teacher, join_digests
+from stillvec.teachers.encoder_folder import read_encoder
 from stillvec.teachers.mpnet import use_fused_attention
 from stillvec.teachers.precision_choice import AGREEMENT, computes_bf16, try_bf16
 from stillvec.teachers.sentence_head import SentenceHead
@@ -117,7 +119,8 @@ def build_teacher(
     if head is not None and not head.is_plain:  # a plain one changes no sums that are added up
         digest, sampled_digest = (join_digests(part, head.digest) for part in (digest, sampled_digest))
     config = model.config.get_text_config()
-    config.use_cache = False  # no text is generated: a decoder need not cache keys and values
+    if getattr(config, "use_cache", False):
+        config.use_cache = False  # no text is generated: a decoder need not cache keys and values
     model = place_model(model, device, precision)
     tokenizer = SubwordTokenizer(_backend(hf_tokenizer, name))
     bos = choose_bos_token(model, hf_tokenizer, tokenizer)
@@ -190,14 +193,34 @@ def _check_config(source: str) -> None:
 
 
 def _load(source: str, name: str, dtype: torch.dtype, unsafe: bool, remote: bool) -> tuple[Any, Any]:
-    transformers = require("transformers", "distill", "A teacher")
     _check_config(source)
     gguf = find_gguf(source)
     files = [gguf] if gguf else [*Path(source).glob("*.safetensors")]
-    code = 0 if _MODELS in sys.modules else _MODELS_BYTES
-    require_memory(
-        code + sum(file.stat().st_size for file in files), f"Loading the teacher {name}", "take a smaller one"
-    )
+    n_bytes = sum(file.stat().st_size for file in files)
+    require_memory(n_bytes, f"Loading the teacher {name}", "take a smaller one")
+    plain = None if gguf else read_encoder(Path(source), dtype)
+    if plain is None:
+        code = 0 if _MODELS in sys.modules else _MODELS_BYTES
+        require_memory(code + n_bytes, f"Loading the teacher {name}", "take a smaller one")
+        model, tokenizer, missing = _load_by_transformers(source, name, dtype, unsafe, remote)
+        _check_weights(name, model, missing)
+        _clear_weights(model, missing)
+    else:
+        model, tokenizer = plain
+    check_finite(name, model)
+    if max(tokenizer.get_vocab().values(), default=0) > _MAX_TOKEN:  # the tokenizer would fill the memory
+        raise TeacherError.expected(f"token ids up to {_MAX_TOKEN:,}", "larger ones", where=f"tokenizer of {name}")
+    if not set(tokenizer.get_vocab()) - set(tokenizer.all_special_tokens):  # without its files, it has only these
+        raise TeacherError(f"The tokenizer of teacher {name} has no vocabulary; is tokenizer.json missing?")
+    return model, tokenizer
+
+
+def _load_by_transformers(
+    source: str, name: str, dtype: torch.dtype, unsafe: bool, remote: bool
+) -> tuple[Any, Any, Collection[str]]:
+    """Model, tokenizer, and the names of the weights that the files lack."""
+    transformers = require("transformers", "distill", "A teacher")
+    gguf = find_gguf(source)
     tokenizer_options, model_options = make_gguf_options(gguf) if gguf else ({}, {})
     offline = not Path(source).exists() and not _is_on_hub(source)
     folder = str(gguf.parent) if gguf else source
@@ -214,14 +237,7 @@ def _load(source: str, name: str, dtype: torch.dtype, unsafe: bool, remote: bool
             if is_out_of_memory(error):
                 raise MemoryError from error
             raise TeacherError(_reason(name, source, error, unsafe, remote)) from error
-    _check_weights(name, model, report["missing_keys"])
-    _clear_weights(model, report["missing_keys"])
-    check_finite(name, model)
-    if max(tokenizer.get_vocab().values(), default=0) > _MAX_TOKEN:  # the tokenizer would fill the memory
-        raise TeacherError.expected(f"token ids up to {_MAX_TOKEN:,}", "larger ones", where=f"tokenizer of {name}")
-    if not set(tokenizer.get_vocab()) - set(tokenizer.all_special_tokens):  # without its files, it has only these
-        raise TeacherError(f"The tokenizer of teacher {name} has no vocabulary; is tokenizer.json missing?")
-    return model, tokenizer
+    return model, tokenizer, report["missing_keys"]
 
 
 def _is_on_hub(name: str) -> bool:

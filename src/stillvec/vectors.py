@@ -298,10 +298,12 @@ class WordVectors(GensimNames):
         method: "3cosadd" (Mikolov et al. 2013) or "3cosmul" (Levy & Goldberg 2014) (default: 3cosadd).
         """
         check_arguments(WordVectors.analogy, locals())
-        cos_a, cos_b, cos_c = (self._cosines(self[word]) for word in (a, b, c))
-        if method == "3cosadd":
-            scores = cos_b - cos_a + cos_c  # normalizing the sum would not change the order
+        if method == "3cosadd":  # the sum of the cosines is a multiple of the cosine with the sum: one product
+            of_a, of_b, of_c = (unit_rows(self[word]) for word in (a, b, c))
+            target = of_b - of_a + of_c
+            scores = self._cosines(target) * np.linalg.norm(target)
         elif method == "3cosmul":
+            cos_a, cos_b, cos_c = (self._cosines(self[word]) for word in (a, b, c))
             scores = (1 + cos_b) * (1 + cos_c) / ((1 + cos_a) + 2e-3) / 2
         else:
             raise UsageError.unknown("analogy method", method, ("3cosadd", "3cosmul"))
@@ -402,8 +404,9 @@ class WordVectors(GensimNames):
         normalize: scale the result to length one (default: False).
         show_progress_bar: show a bar in a terminal (default: False).
         """
-        given = {"sif": sif, "normalize": normalize, "show_progress_bar": show_progress_bar}
-        check_arguments(WordVectors.encode, given)
+        if sif is not None or normalize is not False or show_progress_bar is not False:  # checking takes a while
+            given = {"sif": sif, "normalize": normalize, "show_progress_bar": show_progress_bar}
+            check_arguments(WordVectors.encode, given)
         if sif is not None:
             if weights is not None:
                 raise UsageError.conflict("Of weights and sif only one can be given")
@@ -417,6 +420,9 @@ class WordVectors(GensimNames):
         else:
             texts, one = check_strings(texts, "texts", what="texts"), False
         weight = None if weights is None else self._check_weights(weights)
+        if one:
+            row = self._encode_one(texts[0], weight)
+            return unit_rows(row) if normalize else row
         size = _TEXTS if show_progress_bar else max(1, len(texts))
         parts = [np.zeros((0, self.dim), np.float32)]
         with show_progress(show_progress_bar) as listener:
@@ -428,7 +434,7 @@ class WordVectors(GensimNames):
                     listener(Progress("encoding", done, len(texts), "texts", time.perf_counter() - begun))
         rows = parts[-1] if len(parts) <= 2 else np.concatenate(parts)
         rows = unit_rows(rows) if normalize else rows
-        return np.asarray(rows[0] if one else rows)
+        return np.asarray(rows)
 
     def sif_weights(self, a: float = 1e-3) -> Floats:
         """Weights with which words count as `a / (a + f)`, f their frequency (V,), for `encode` (Arora et al. 2017).
@@ -466,6 +472,19 @@ class WordVectors(GensimNames):
                 settings = record.get("settings") or {}
                 contained.append(settings.get("a") if settings.get("frequencies", "counts") == "counts" else None)
         return [float(a) for a in contained if isinstance(a, int | float) and a > 0]
+
+    def _encode_one(self, text: str, weight: Floats | None) -> Floats:
+        """The same numbers as `_encode` without a sparse matrix, whose construction takes longer than a short text."""
+        rows = self._finder.match_rows([text])[0]
+        known = rows[rows >= 0]
+        if self.subwords is not None and len(known) < len(rows):
+            return np.asarray(self._encode([text], weight)[0])
+        taken = np.asarray(self.matrix[known], np.float32)  # (W, dim)
+        total = float(len(known))
+        if weight is not None:
+            given = weight[known]
+            taken, total = taken * given[:, None], float(given.sum(dtype=np.float64))
+        return np.asarray(taken.sum(axis=0) / np.float32(total if total > 0 else 1), np.float32)
 
     def _encode(self, texts: Sequence[str], weight: Floats | None) -> Floats:
         from scipy.sparse import csr_array

@@ -108,6 +108,19 @@ def test_analogy_by_sums_agrees_with_gensim(vectors: WordVectors, keyed: Any) ->
     assert [word for word, _ in ours] == [word for word, _ in theirs]
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_a_text_alone_has_the_bytes_that_it_has_among_others(weighted: bool, dtype: type) -> None:
+    rng = np.random.default_rng(0)
+    words = [f"w{number}" for number in range(50)]
+    vectors = WordVectors(words, rng.standard_normal((50, 7)).astype(dtype))
+    weights = rng.random(50, np.float32) if weighted else None
+    texts = [" ".join(rng.choice([*words, "unknown"], size)) for size in (0, 1, 2, 9, 40)]
+    together = vectors.encode(texts, weights=weights)
+    for text, row in zip(texts, together, strict=True):
+        assert vectors.encode(text, weights=weights).tobytes() == row.tobytes()
+
+
 def test_analogy_by_products_agrees_with_gensim(vectors: WordVectors, keyed: Any) -> None:
     for a, b, c in [("w1", "w2", "w3"), ("w50", "w60", "w70")]:
         theirs = keyed.most_similar_cosmul(positive=[b, c], negative=[a], topn=10)

@@ -68,6 +68,12 @@ def test_on_this_gpu_it_is_one_step() -> None:
     assert _triton_segment_sum(torch.device("cuda")) is not None
 
 
+def test_a_step_of_x2static_is_one_kernel_that_passes_its_test() -> None:
+    from stillvec.learners.x2static import _find_fused_step
+
+    assert _find_fused_step(torch.device("cuda")) is not None
+
+
 @pytest.mark.parametrize(
     ("name", "settings"),
     [("x2static", "gupta-jaggi-2021"), ("context_to_vec", "zheng-2022"), ("attentive_skipgram", "wang-2020")],

@@ -21,7 +21,8 @@ from stillvec.cli import VERBS, main
 
 PACKAGE = Path(stillvec.__file__).parent
 TEXT = "The house by the sea is old. The dog sleeps in the house. He reads a good book by the sea. " * 5
-NO_TRITON = [] if importlib.util.find_spec("triton") else ["stillvec.encoding.triton_segment_sum"]
+TRITON = ["stillvec.encoding.triton_segment_sum", "stillvec.learners.triton_logistic_step"]
+NO_TRITON = [] if importlib.util.find_spec("triton") else TRITON
 NOT_IMPORTED = ["stillvec.__main__", *NO_TRITON]
 SERVERS = ("serve", "demo")  # they listen, or take minutes: only their help is asked for
 

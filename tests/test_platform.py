@@ -26,7 +26,8 @@ builtins.__import__ = guarded
 import stillvec
 from stillvec.cli import main
 
-skipped = ["stillvec.__main__"] + ["stillvec.encoding.triton_segment_sum"] * (not importlib.util.find_spec("triton"))
+triton = ["stillvec.encoding.triton_segment_sum", "stillvec.learners.triton_logistic_step"]
+skipped = ["stillvec.__main__"] + triton * (not importlib.util.find_spec("triton"))
 for module in pkgutil.walk_packages(stillvec.__path__, "stillvec."):
     if module.name not in skipped:
         importlib.import_module(module.name)

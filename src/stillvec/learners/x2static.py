@@ -14,8 +14,10 @@ and a start from the closed form, `whitened_context`, which training hardly chan
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import ClassVar, NamedTuple
 
 import torch
@@ -40,6 +42,8 @@ from stillvec.training.step_graph import (
     round_capacity,
     spread_padding,
 )
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -218,19 +222,22 @@ class LogisticTable:
     def step_padded(self, batch: Inputs) -> Tensor:
         """One step on the targets of a batch that are no padding; returns its loss."""
         table, contexts, n_negatives = self.optimizer.whole[0], batch["contexts"], self.settings.negatives
+        fused_step = _find_fused_step(table.device)
         pad = len(self.table)
         is_target = batch["words"] != pad
         negatives = torch.where(is_target[:, None], batch["negatives"], pad)
         ids = spread_padding(torch.cat([batch["words"], negatives.reshape(-1)]), pad)
-        ids, order = torch.sort(ids, stable=True)
-        targets = ids.clamp_max(pad)
+        ids, order = torch.sort(ids.int(), stable=True)  # half the passes of int64
         sentence = torch.cat([batch["sentence"], batch["sentence"].repeat_interleave(n_negatives)])[order]
-        sign = torch.where(order < len(is_target), 1.0, -1.0)
+        number = torch.arange(len(ids), device=ids.device)
+        starts = torch.searchsorted(number_segments(ids), number)  # of each distinct target; then the end
+        if fused_step is not None:
+            ordered = ids, sentence, order < len(is_target), F.pad(starts, (0, 1), value=len(ids))
+            return fused_step(self.optimizer.whole, contexts, ordered, batch["size"], pad)
+        sign, targets = torch.where(order < len(is_target), 1.0, -1.0), ids.clamp_max(pad).long()
         is_real = targets != pad
         logits = sign * torch.linalg.vecdot(table.index_select(0, targets), contexts.index_select(0, sentence))
         weights = -sign * torch.sigmoid(-logits) * is_real
-        number = torch.arange(len(targets), device=targets.device)
-        starts = torch.searchsorted(number_segments(ids), number)  # of each distinct target; then the end
         gradient = F.embedding_bag(sentence, contexts, starts, mode="sum", per_sample_weights=weights)
         rows = F.pad(targets, (0, 1), value=pad)[starts]
         self.optimizer.update_padded(rows, gradient, batch["size"])
@@ -247,6 +254,21 @@ class LogisticTable:
             rows, gradient, loss = gradient_per_target(self.table, batch, negatives)
         self.optimizer.update(rows, gradient, lr)
         return loss
+
+
+@cache
+def _find_fused_step(device: torch.device) -> Callable[..., Tensor] | None:
+    """The step as one Triton kernel, where it compiles and gives the right numbers; tried once per device."""
+    if device.type != "cuda":
+        return None
+    try:
+        from stillvec.learners.triton_logistic_step import self_test, update_rows
+
+        self_test(device)
+    except Exception as error:  # whatever is missing, torch can do it in more steps
+        _log.warning("Triton is not used to train on %s, which is slower: %r", device, error)
+        return None
+    return update_rows
 
 
 RowGradient = tuple[Tensor, Tensor, Tensor]  # the rows that a batch touches, the gradient by them, the loss

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import spearmanr
+from scipy.stats import rankdata, spearmanr
 
 from stillvec import numerics
 from stillvec.numerics import kmeans, principal_axes, rank_values, second_moments, spearman, top_k, unit_rows
@@ -56,6 +56,16 @@ def test_spearman_is_that_of_scipy_and_zero_where_nothing_varies() -> None:
     assert spearman(x, y) == pytest.approx(spearmanr(x, y).statistic)
     assert spearman(np.ones(5), np.arange(5)) == 0
     assert rank_values(np.array([3, 1, 1])).tolist() == [3, 1.5, 1.5]
+
+
+@pytest.mark.parametrize("shape", [(0,), (1,), (9,), (3, 0), (3, 7), (2, 3, 20)])
+def test_ranks_are_those_of_scipy(shape: tuple[int, ...]) -> None:
+    for values in (RANDOM.integers(0, 4, shape), RANDOM.random(shape).astype(np.float32)):
+        np.testing.assert_array_equal(rank_values(values), rankdata(values, axis=-1))
+    if RANDOM.random(shape).size > 9:
+        values = RANDOM.random(shape)
+        values[1, ..., 2] = np.nan
+        np.testing.assert_array_equal(rank_values(values), rankdata(values, axis=-1))
 
 
 def test_kmeans_finds_clusters_that_are_apart() -> None:

@@ -53,10 +53,23 @@ def nearest_rows(units: Array, k: int) -> NDArray[np.int64]:
 
 
 def rank_values(values: Array) -> NDArray[np.float64]:
-    """Ranks from 1 along the last axis; equal values share their mean rank."""
-    from scipy.stats import rankdata
+    """Ranks from 1 along the last axis; equal values share their mean rank, NaN makes all NaN.
 
-    return np.asarray(rankdata(values, axis=-1), np.float64)
+    As `scipy.stats.rankdata`, whose import takes longer than a whole run has left by then.
+    """
+    values = np.asarray(values)
+    if values.shape[-1] == 0:
+        return np.zeros(values.shape)
+    order = np.argsort(values, axis=-1, kind="stable")
+    ordered = np.take_along_axis(values, order, -1)
+    place = np.broadcast_to(np.arange(values.shape[-1]), values.shape)
+    begins = np.concatenate([np.ones((*values.shape[:-1], 1), bool), ordered[..., 1:] != ordered[..., :-1]], -1)
+    ends = np.concatenate([begins[..., 1:], np.ones((*values.shape[:-1], 1), bool)], -1)
+    first = np.maximum.accumulate(np.where(begins, place, 0), -1)
+    last = np.minimum.accumulate(np.where(ends, place, place.shape[-1])[..., ::-1], -1)[..., ::-1]
+    ranks = np.empty(values.shape)
+    np.put_along_axis(ranks, order, (first + last) / 2 + 1, -1)
+    return np.where(np.isnan(values).any(-1, keepdims=True), np.nan, ranks)
 
 
 def spearman(x: Array, y: Array) -> Array:

@@ -1,15 +1,18 @@
 """Label probes of several sets of vectors over restarts (Chang & Rafferty 2020): the tables of docs/papers/02.
 
     STILLVEC_DATA=... python recipes/label_probes.py TABLE NAME=VECTORS ... [--seeds 3] [--hidden 32] [--dim 64]
+    STILLVEC_WORKSHOP=... python recipes/label_probes.py constituents|constituents-agreement NAME=VECTORS ...
 
-TABLE is accuracy, f1 or agreement. Treebank: UD English EWT. All vectors are reduced to the same number of principal
-components; a teacher, NAME=teacher:minilm@4, keeps those of its layer. Answers are cached in `--cache`, so that a
-second table of the same vectors takes seconds. A script for the layout; `stillvec evaluate --tasks labels` prints the
-same figures.
+TABLE is accuracy, f1 or agreement. Treebank: UD English EWT, or its constituents, the labels of the paper. All vectors
+are reduced to the same number of principal components; a teacher, NAME=teacher:minilm@4, keeps those of its layer.
+Answers are cached in `--cache`, so that a second table of the same vectors takes seconds. A script for the layout;
+`stillvec evaluate --tasks labels` prints the same figures.
 """
 
 from __future__ import annotations
 
+import os
+import sys
 from itertools import combinations_with_replacement
 from pathlib import Path
 
@@ -25,14 +28,18 @@ from stillvec.evaluation.teacher_states import is_teacher
 HEADERS = {
     "label-accuracy": "| vectors | part of speech | relation | parent | grandparent |",
     "label-f1": "| vectors | NOUN | VERB | PRON | nsubj | case | det | advmod | obj |",
+    "label-constituents": "| vectors | tag | parent | grandparent | great-grandparent |",
+    "label-constituents-agreement": (
+        "| pair | κ tag | κ parent | κ grandparent | κ great-grandparent | r of F1 | r of sentences |"
+    ),
     "label-agreement": "| pair | κ upos | κ relation | κ parent | κ grandparent | r of F1 | r of sentences |",
 }
-TREEBANK = "ud-ewt.test"
+DEPENDENCIES, CONSTITUENTS = "ud-ewt.test", "ewt.test"
 
 
 def main() -> None:
     parser = argument_parser(__doc__)
-    parser.add_argument("table", choices=["accuracy", "f1", "agreement"])
+    parser.add_argument("table", choices=[name.removeprefix("label-") for name in HEADERS])
     parser.add_argument("vectors", nargs="+", metavar="NAME=VECTORS")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--hidden", type=int, default=32)
@@ -42,12 +49,22 @@ def main() -> None:
     sets: dict[str, WordVectors | str] = {}
     for name, _, path in (text.partition("=") for text in options.vectors):
         sets[name] = path if is_teacher(path) else stillvec.refine(stillvec.load(path), f"pca:dim={options.dim}")
-    task = f"labels:seeds={options.seeds},hidden={options.hidden}"
+    task, folder, treebank = f"labels:seeds={options.seeds},hidden={options.hidden}", data_folder, DEPENDENCIES
+    if options.table.startswith("constituents"):
+        task, folder, treebank = f"{task},of=constituents", workshop_folder, CONSTITUENTS
     report = stillvec.evaluate(
-        sets, data_folder(), [task], only=[TREEBANK], resamples=200, cache=options.cache, progress=True
+        sets, folder(), [task], only=[treebank], resamples=200, cache=options.cache, progress=True
     )
     print_header(*split_cells(HEADERS[f"label-{options.table}"]))
-    {"accuracy": print_accuracies, "f1": print_f1, "agreement": print_agreements}[options.table](report.label_probes)
+    printers = {"accuracy": print_accuracies, "f1": print_f1, "agreement": print_agreements}
+    printers |= {"constituents": print_accuracies, "constituents-agreement": print_agreements}
+    printers[options.table](report.label_probes)
+
+
+def workshop_folder() -> Path:
+    if "STILLVEC_WORKSHOP" not in os.environ:
+        sys.exit("Expected the folder with trees/ in the environment variable STILLVEC_WORKSHOP.")
+    return Path(os.environ["STILLVEC_WORKSHOP"])
 
 
 def print_accuracies(probes: tuple[LabelProbe, ...]) -> None:

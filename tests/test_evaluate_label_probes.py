@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ from stillvec.evaluation.label_probes import (
     correct_tests,
     study_probes,
 )
+from stillvec.evaluation.label_tables import MEASURES
+from stillvec.evaluation.labels import Labels
 from stillvec.heads import networks
 from stillvec.report import write_report
 from stillvec.vocabulary import Vocabulary
@@ -175,4 +178,27 @@ def test_probes_survive_saving_and_are_in_every_report(report: Report, tmp_path:
     assert "| upos NOUN |" in text
     assert "| grandparent real |" in text
     write_report(report, {}, tmp_path / "r.html")
-    assert "Label probes" in (tmp_path / "r.html").read_text("utf-8")
+    page = (tmp_path / "r.html").read_text("utf-8")
+    assert "Label probes" in page
+    assert all(unescape(page).count(measure) == 2 for measure in MEASURES.values())  # caption and label of a table
+    assert "NOUN (" in page  # a dot of the scatter plot
+
+
+def test_constituents_give_the_labels_above_a_word(tmp_path: Path) -> None:
+    (tmp_path / "trees").mkdir()
+    trees = ["(TOP(S(NP (PRP It))(VP (VBZ works)(PP (IN in)(NP (NNP Rome))))))", "(TOP(INTJ (UH yes)))"]
+    (tmp_path / "trees/toy.txt").write_text("\n".join(trees * 5), "utf-8")
+    task = Labels(of="constituents")
+    (path,) = task.find(tmp_path)
+    items = task.read(path)
+    by_text = dict(zip(items.texts, items.labels, strict=False))
+    assert by_text["It", "works", "in", "Rome"] == (
+        ("PRP", "NP", "S", "none"),
+        ("VBZ", "VP", "S", "none"),
+        ("IN", "PP", "VP", "S"),
+        ("NNP", "NP", "PP", "VP"),
+    )
+    assert by_text["yes",] == (("UH", "INTJ", "none", "none"),)
+    vectors = WordVectors(["it", "works", "in", "rome", "yes"], np.eye(5, 6, dtype=np.float32))
+    report = evaluate({"a": vectors}, tmp_path, "labels:of=constituents,seeds=1,hidden=4", resamples=0)
+    assert [probe.kind for probe in report.label_probes] == ["tag", "parent", "grandparent", "great-grandparent"]

@@ -211,7 +211,8 @@ class Evaluation:
 
     def _compare_probes(self, result: DatasetResult) -> Iterator[LabelProbe]:
         if isinstance(result.task, Labels) and isinstance(result.items, LearntItems):
-            yield from compare_probes(result.dataset.name, result.items, result.answers[self.oov])
+            answers = result.answers[self.oov]
+            yield from compare_probes(result.dataset.name, result.task.kinds, result.items, answers)
 
     def _overlaps(self) -> tuple[NeighbourOverlap, ...]:
         """Each two sets that have enough words in common."""

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.evaluation.intervals import Estimate, Floats, Mask, Resampling, Rows
-from stillvec.evaluation.labels import KINDS, kind_labels, read_labels
+from stillvec.evaluation.labels import KINDS, RELATIONS, kind_labels, read_labels
 from stillvec.evaluation.probing import randomize
 from stillvec.evaluation.supervised import LearntItems, share
 from stillvec.evaluation.tasks import Answers, Items, TokenTask
@@ -84,7 +84,7 @@ class MutualInformation(TokenTask):
         sentence = np.repeat(np.arange(len(items)), items.gold.astype(np.int64))
         counted = answers.values["kept"]
         measures = {}
-        for at, kind in enumerate(KINDS[:2]):
+        for at, kind in enumerate(KINDS[RELATIONS][:2]):
             labels = kind_labels(items, at)
             for name in ("vectors", "random", "words"):
                 cluster = answers.values[f"cluster-{name}"]

@@ -9,6 +9,11 @@ from statistics import fmean, stdev
 from stillvec.evaluation.label_probes import LabelProbe
 from stillvec.evaluation.score_table import TextTable
 
+MEASURES = {  # of `ProbeAgreement`
+    "kappa": "Cohen's kappa of the predicted labels",
+    "r_labels": "Pearson's r of the F1 of each label",
+    "r_sentences": "Pearson's r of the accuracy on each sentence",
+}
 _FEW_LABELS = 3  # per kind, as in the paper's figure 2
 
 
@@ -18,7 +23,7 @@ def label_tables(probes: Sequence[LabelProbe], *, n_labels: int | None = _FEW_LA
         of_dataset = [probe for probe in probes if probe.dataset == dataset]
         yield _accuracies(dataset, of_dataset)
         yield _f1_scores(dataset, of_dataset, n_labels)
-        yield _agreements(dataset, of_dataset)
+        yield agreement_table(dataset, of_dataset)
 
 
 def format_restarts(values: Sequence[float], digits: int = 1) -> str:
@@ -68,13 +73,14 @@ def _f1_scores(dataset: str, probes: Sequence[LabelProbe], n_labels: int | None)
     return TextTable(f"label probes, {dataset}: F1 x 100 per label{which}", ("label", "words", *names), rows)
 
 
-def _agreements(dataset: str, probes: Sequence[LabelProbe]) -> TextTable:
+def agreement_table(dataset: str, probes: Sequence[LabelProbe], measure: str = "kappa") -> TextTable:
+    """A measure of `MEASURES` for each two sets, a block per kind of label."""
     names = probes[0].names
     rows = []
     for probe in probes:
-        for name, values in zip(names, probe.matrix().tolist(), strict=True):
+        for name, values in zip(names, probe.matrix(measure).tolist(), strict=True):
             cells = ("-" if math.isnan(value) else f"{100 * value:.1f}" for value in values)
             rows.append((f"{probe.kind} {name}", *cells))
-    title = f"label probes, {dataset}: agreement of the predicted labels, Cohen's kappa x 100"
-    note = "  A set with itself: two restarts. --json: shares, correlations over labels and over sentences."
-    return TextTable(title, ("vectors", *names), rows, [note])
+    title = f"label probes, {dataset}: agreement, {MEASURES[measure]} x 100"
+    note = "  A set with itself: two restarts. --json and pages: correlations over labels and over sentences."
+    return TextTable(title, ("vectors", *names), rows, [note] if measure == "kappa" else [])

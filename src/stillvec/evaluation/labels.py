@@ -1,8 +1,9 @@
 """Label probe: predict the part of speech and the relations of a word from its vector (Chang & Rafferty 2020).
 
 Files: `tagging/*.conllu`. The labels are `upos`, the part of speech; `relation`, that of the word to its head; `parent`
-and `grandparent`, those of its head and of the head of its head. `-probe` is the accuracy over words of a perceptron
-with 500 hidden units, to be compared with
+and `grandparent`, those of its head and of the head of its head. With `of=constituents` they are those of the paper,
+from `trees/*.txt`: `tag`, the part of speech, and `parent`, `grandparent` and `great-grandparent`, the constituents
+above the word. `-probe` is the accuracy over words of a perceptron with 500 hidden units, to be compared with
 
     -majority    the most frequent label of the word in training, or of all words for a word not seen there: the upper
                  bound for a model that sees only the word, except that vectors generalize to unseen words
@@ -14,11 +15,11 @@ have the vector of the policy. Interval: percentile bootstrap over sentences. `R
 label, the agreement of the sets, and tests over restarts (`label_probes.py`).
 """
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,19 +31,28 @@ from stillvec.evaluation.probing import randomize
 from stillvec.evaluation.supervised import LearntItems, Measure, estimates, ratio, resolve_network_device, share, spread
 from stillvec.evaluation.tasks import Answers, Items, TokenTask
 from stillvec.heads.sequence_batches import UNKNOWN, Representation, Sequences
-from stillvec.heads.splits import pool_parts
+from stillvec.heads.splits import pool_parts, whole_datasets
 from stillvec.heads.treebank import Sentence, conllu
+from stillvec.heads.trees import ROOTS, Tree, read_trees
 from stillvec.registry import check_least
 
 _QUICK = 3000  # training sentences
 _BATCH = 1024  # occurrences of words
-KINDS = ("upos", "relation", "parent", "grandparent")
+_NONE = "none"  # the label above the highest one
+_TREES = ("trees", ".txt")
+RELATIONS: Final = "relations"
+CONSTITUENTS: Final = "constituents"
+KINDS = {
+    RELATIONS: ("upos", "relation", "parent", "grandparent"),
+    CONSTITUENTS: ("tag", "parent", "grandparent", "great-grandparent"),
+}
 
 
 @dataclass(frozen=True)
 class Labels(TokenTask):
     hidden: int = 500  # units
     seeds: int = 3  # restarts
+    of: Literal["relations", "constituents"] = RELATIONS  # labels of dependencies, or of the constituents above a word
 
     files: ClassVar[tuple[str, ...]] = ("tagging", ".conllu")
     controls: ClassVar[tuple[str, ...]] = ("-majority", "-random", "-sd")
@@ -51,8 +61,18 @@ class Labels(TokenTask):
     def __post_init__(self) -> None:
         check_least(self, hidden=1, seeds=1)
 
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The names of the labels that each word has."""
+        return KINDS[self.of]
+
+    def find(self, folder: Path) -> list[Path]:
+        name, suffix = self.files if self.of == RELATIONS else _TREES
+        return whole_datasets(folder / name, (suffix,))
+
     def read(self, path: Path) -> LearntItems:
-        return read_labels(path, _QUICK if self.quick else None)
+        n_max = _QUICK if self.quick else None
+        return read_labels(path, n_max) if self.of == RELATIONS else _read_tree_labels(path, n_max)
 
     def answer_steps(self, lookup: Representation, items: Items) -> Generator[float, None, Answers]:
         assert isinstance(items, LearntItems)
@@ -66,7 +86,7 @@ class Labels(TokenTask):
         n = len(items)
         n_words = np.bincount(sequences.text[counted], minlength=len(sequences))
         values: dict[str, NDArray[Any]] = {"words": n_words[:n].astype(np.float64)}
-        for at, kind in enumerate(KINDS):
+        for at, kind in enumerate(self.kinds):
             labels = kind_labels(items, at)
             said: dict[str, Rows] = {}  # the label of each word (N, restarts), -1 for a word that is not counted
             for split in items.rounds:
@@ -79,7 +99,7 @@ class Labels(TokenTask):
                     task = self if name == "probe" else replace(self, seeds=1)  # one restart of the control is enough
                     train, dev = (_counts(given, labels, rows) for rows in (split.train, split.dev))
                     predicted[name] = task._probe(given, train, dev)[given.ids]
-                    yield (at + (number + 1) / len(inputs)) / len(KINDS)
+                    yield (at + (number + 1) / len(inputs)) / len(self.kinds)
                 tested = counted & np.isin(sequences.text, split.test)
                 for name, of_words in predicted.items():
                     rows = said.setdefault(name, np.full((len(sequences.ids), of_words.shape[1]), -1, np.int64))
@@ -94,7 +114,7 @@ class Labels(TokenTask):
     def score(self, items: Items, answers: Answers, chosen: Rows, resampling: Resampling) -> dict[str, Estimate]:
         words = answers.values["words"][chosen]
         measures: dict[str, Measure] = {}
-        for metric in (f"{kind}-{name}" for kind in KINDS for name in ("probe", "random", "majority")):
+        for metric in (f"{kind}-{name}" for kind in self.kinds for name in ("probe", "random", "majority")):
             right = answers.values[metric][chosen]  # (n, restarts)
             measures[metric] = ratio(right, words)
             if right.shape[1] > 1:
@@ -120,11 +140,19 @@ def read_labels(path: Path, n_max: int | None) -> LearntItems:
     return LearntItems.from_sentences(words, tested, labels, divided)
 
 
-def compare_probes(dataset: str, items: LearntItems, answers: Mapping[str, Answers]) -> Iterator[LabelProbe]:
+def _read_tree_labels(path: Path, n_max: int | None) -> LearntItems:
+    pool, tested, divided = pool_parts(path, read_trees, lambda _: "", n_max)
+    words, labels = tuple(tree.words for tree in pool), tuple(tuple(_labels_above(tree)) for tree in pool)
+    return LearntItems.from_sentences(words, tested, labels, divided)
+
+
+def compare_probes(
+    dataset: str, kinds: Sequence[str], items: LearntItems, answers: Mapping[str, Answers]
+) -> Iterator[LabelProbe]:
     """The probes of all sets on the words that each of them counts, per kind of label."""
     texts = np.repeat(np.arange(len(items)), [*map(len, items.texts)])
     first = next(iter(answers.values())).values
-    for at, kind in enumerate(KINDS):
+    for at, kind in enumerate(kinds):
         names = sorted({labels[at] for labels in chain.from_iterable(items.labels)})
         said = {name: answer.values[f"said:{kind}-probe"].astype(np.int64) for name, answer in answers.items()}
         common = np.logical_and.reduce([rows[:, 0] != -1 for rows in said.values()])
@@ -143,11 +171,25 @@ def kind_labels(items: LearntItems, kind: int) -> Rows:
 
 
 def _labels(sentence: Sentence) -> Iterator[tuple[str, ...]]:
-    """The labels of each word, in the order of KINDS."""
+    """The labels of each word, in the order of its kinds."""
     for token in sentence:
         parent = sentence[token.head - 1] if token.head else None
         above = sentence[parent.head - 1] if parent and parent.head else None
-        yield token.upos, token.relation, parent.relation if parent else "none", above.relation if above else "none"
+        yield token.upos, token.relation, parent.relation if parent else _NONE, above.relation if above else _NONE
+
+
+def _labels_above(tree: Tree) -> Iterator[tuple[str, ...]]:
+    """The tag of each word and the labels of the three constituents above it."""
+    for node in tree.nodes:
+        if node.is_tag:
+            labels, above = [node.label], node
+            while len(labels) < len(KINDS[CONSTITUENTS]) and above.parent >= 0:
+                above = tree.nodes[above.parent]
+                if above.label not in ROOTS:
+                    labels.append(above.label)
+            labels += [_NONE] * (len(KINDS[CONSTITUENTS]) - len(labels))
+            for _ in range(node.first, node.last + 1):
+                yield tuple(labels)
 
 
 def _scale(sequences: Sequences) -> Sequences:

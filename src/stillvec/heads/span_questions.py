@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from stillvec.errors import DatasetError
 from stillvec.files import inner_suffix
 from stillvec.heads.dataset_files import lines
-from stillvec.heads.trees import read_trees
+from stillvec.heads.trees import ROOTS, read_trees
 from stillvec.numerics.array_types import Rows
 
 KINDS = {  # of marks → the questions about them
@@ -41,7 +41,6 @@ QUESTIONS = tuple(question for questions in KINDS.values() for question in quest
 FOLDERS = {"trees": ".txt", "spans": ".jsonl", "roles": ".jsonl"}
 _N_OTHERS = {"detection": 1, "mentions": 5}  # spans drawn per marked span
 _KEYS = {"spans": "entities", "pairs": "coreference", "predicates": "roles"}  # of a line of JSON
-_ROOTS = ("", "TOP", "ROOT")  # labels that every sentence has
 
 
 class MarkedSentence(NamedTuple):
@@ -158,7 +157,7 @@ def _draw_others(
 
 
 def _constituents(nodes: Iterator[Any]) -> Iterator[tuple[int, int, str]]:
-    seen = {(node.first, node.last, node.label): None for node in nodes if node.label not in _ROOTS}
+    seen = {(node.first, node.last, node.label): None for node in nodes if node.label not in ROOTS}
     yield from seen
 
 

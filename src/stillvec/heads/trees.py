@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from stillvec.errors import DatasetError
 from stillvec.heads.dataset_files import lines
 
+ROOTS = ("", "TOP", "ROOT")  # labels that every sentence has
 _TOKENS = re.compile(r"\s*([()]|[^\s()]+)")
 _BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
 _ESCAPED = re.compile("|".join(_BRACKETS))

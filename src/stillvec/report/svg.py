@@ -122,6 +122,25 @@ def _line(line: Line, scale: Scale) -> list[Html]:
     return parts
 
 
+def scatter(points: Sequence[tuple[float, float, str]], label: str) -> Html:
+    """Dots at two scores, both axes alike, with the diagonal; the text of a dot is shown on pointing at it."""
+    scale = Scale.around(value for *both, _ in points for value in both)
+    rules = [element("line", x1="0%", x2="100%", y1="100%", y2="0%", class_="rule")]
+    for tick in scale.ticks():
+        at, across = percent(scale(tick)), percent(100 - scale(tick))
+        rules.append(element("line", x1="0%", x2="100%", y1=across, y2=across, class_="rule"))
+        rules.append(element("text", number(tick, 0), x=-10, y=across, dy="0.35em", class_="tick", text_anchor="end"))
+        rules.append(element("text", number(tick, 0), x=at, y="100%", dy=22, class_="tick", text_anchor="middle"))
+    dots = []
+    for x, y, text in points:
+        if math.isfinite(x) and math.isfinite(y):
+            title = element("title", f"{text}: {number(x)}, {number(y)}")
+            place = {"cx": percent(scale(x)), "cy": percent(100 - scale(y))}
+            dots.append(element("circle", title, **place, r=4, class_=f"dot {colour(0)}"))
+    inside = element("svg", *rules, *dots, width="100%", height=240, y=12, overflow="visible")
+    return element("div", svg(inside, label=label, height=284), class_="plot square")
+
+
 def rule(x: float, classes: str) -> Html:
     """A vertical line."""
     return element("line", x1=percent(x), x2=percent(x), y1="0%", y2="100%", class_=classes)

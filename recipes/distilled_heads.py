@@ -1,6 +1,7 @@
 """Heads that learn from a tuned model (paper 10): labels alone, its labels, its probabilities, and more texts.
 
     python recipes/distilled_heads.py VECTORS DATASET --teacher TUNED --out results.json
+    python recipes/distilled_heads.py --show RESULTS.json... [--several]
 
 Writes a row per head, way of learning and seed as it goes; prints the means and the differences from labels alone, with
 the interval of a paired bootstrap over test items.
@@ -12,11 +13,13 @@ import time
 from pathlib import Path
 
 import numpy as np
+from scores import print_header, print_row, split_cells
 
 import stillvec
 from stillvec.heads.head_kind import micro_f1
 from stillvec.heads.labelled_data import read_data
 
+HEADERS = {"distilled": "| head | learns from | F1 or accuracy | seeds | less labels alone |"}
 WAYS = {
     "labels": None,
     "teacher's labels": "hard=true",
@@ -30,34 +33,56 @@ WAYS = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
-    add("vectors")
-    add("dataset")
-    add("--teacher", required=True)
-    add("--out", required=True, type=Path)
+    add("vectors", nargs="?")
+    add("dataset", nargs="?")
+    add("--teacher")
+    add("--out", type=Path)
+    add("--show", nargs="+", type=Path, help="only print the table of these results")
+    add("--several", action="store_true", help="with --show: texts have several labels")
     add("--heads", default="linear,cnn")
     add("--ways", default=",".join(map(str, range(len(WAYS)))), help="numbers of ways, from 0")
     add("--seeds", type=int, default=3)
+    add("--length", type=int, default=512, help="tokens of a text that the teacher reads")
+    add("--first-seed", type=int, default=0)
     add("--device", default="auto")
     options = parser.parse_args()
+    if options.show:
+        show([row for file in options.show for row in json.loads(file.read_text("utf-8"))], several=options.several)
+        return
     vectors = stillvec.load(options.vectors)
     data = read_data(options.dataset, "text")
-    rows, right = [], {}
+    rows, asked = [], f"model={options.teacher},length={options.length}"
     for head in options.heads.split(","):
         for number in map(int, options.ways.split(",")):
             way = [*WAYS][number]
-            for seed in range(1 if head == "linear" and "more" not in way else options.seeds):
+            n_seeds = 1 if head == "linear" and "more" not in way else options.seeds
+            for seed in range(options.first_seed, options.first_seed + n_seeds):
                 spec = WAYS[way]
-                given = [] if spec is None else [f"teacher:model={options.teacher}{',' * bool(spec)}{spec}"]
+                given = [] if spec is None else [f"teacher:{','.join(filter(None, (asked, spec)))}"]
                 start = time.perf_counter()
                 fitted = stillvec.fit(vectors, options.dataset, head, given, seed=seed, device=options.device)
                 row = {"head": head, "way": way, "seed": seed, "seconds": round(time.perf_counter() - start, 1)}
                 rows.append(row | fitted.manifest["scores"]["test"])
-                right.setdefault((head, way), []).append(judge(fitted, data))
+                counts = judge(fitted, data)
                 print(json.dumps(rows[-1]), flush=True)
-                options.out.write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
+                rows[-1]["counts"] = counts.tolist()
+                options.out.write_text(json.dumps(rows), "utf-8")
+    show(rows, several=data.multilabel)
+
+
+def show(rows: list[dict], *, several: bool) -> None:
+    """The table of rows, perhaps of several runs."""
+    right: dict[tuple[str, str], list[np.ndarray]] = {}
+    for row in rows:
+        right.setdefault((row["head"], row["way"]), []).append(np.array(row["counts"]))
+    print_header(*split_cells(HEADERS["distilled"]))
     for (head, way), of_seeds in right.items():
-        value, low, high = compare(right[head, "labels"], of_seeds, several=data.multilabel)
-        print(f"{head}\t{way}\t{value:+.2f} [{low:+.2f}, {high:+.2f}] from labels alone")
+        scores = [
+            row["micro-f1" if several else "accuracy"] for row in rows if (row["head"], row["way"]) == (head, way)
+        ]
+        change = compare(right[head, "labels"], of_seeds, several=several)
+        shown = "{:+.1f} [{:+.1f}, {:+.1f}]".format(*change) if way != "labels" else ""
+        print_row(head, way, 100 * float(np.mean(scores)), len(scores), shown)
 
 
 def judge(head: stillvec.Head, data) -> np.ndarray:

@@ -1,9 +1,9 @@
 """Heads by what they are trained for: metric losses (paper 12), attention near its words (17), perturbed words (08),
-and taggers on texts of other domains (01).
+taggers on texts of other domains (01), and tags written part by part (23).
 
     STILLVEC_WORKSHOP=... STILLVEC_DATA=... python recipes/heads.py texts OUT.txt
-    ... python recipes/heads.py objectives|attention|robust|domains VECTORS --out FILE.json
-    python recipes/heads.py show objectives|attention|robust|domains FILE.json...
+    ... python recipes/heads.py objectives|attention|robust|domains|parts VECTORS --out FILE.json
+    python recipes/heads.py show objectives|attention|robust|domains|parts FILE.json...
 
 Each study writes a row per head and seed as it goes, with the counts of each test item; `show` prints the table, with
 intervals of a bootstrap over test items. `texts` writes the training texts of all datasets, for the vectors. The posts
@@ -30,6 +30,7 @@ from stillvec.evaluation.information import bias, clusters, cross_tabulate, info
 from stillvec.files import open_bytes
 from stillvec.heads.labelled_data import LabelledData, read_data
 from stillvec.heads.neighbour_votes import balance_votes, count_votes
+from stillvec.heads.tag_parts import choose_split, is_well_formed
 from stillvec.heads.treebank import count_spans, read_tagged
 
 HEADERS = {
@@ -37,6 +38,7 @@ HEADERS = {
     "attention": "| dataset | head | F1 | uniform attention | permuted attention | changed without 3 words |"
     " information (nats) | probability of a word |",
     "robust": "| dataset | trained by | clean | 0.02 | 0.05 | 0.1 | clean less plain | at 0.05 less plain |",
+    "parts": "| dataset | head | words right | words with unseen tags right | malformed | words less tagger |",
     "domains": "| vectors | head | wikigold, development | mean of five domains | less plain |",
 }
 OBJECTIVES = {
@@ -50,6 +52,7 @@ OBJECTIVES = {
 ATTENTION: dict[str, list[str]] = {
     "plain": [],
     "tying": ["tying:weight=10"],
+    "tying, weight 1": ["tying:weight=1"],
     "masking": ["masking:weight=1"],
     "residual": ["residual"],
     "concat": ["concat"],
@@ -81,7 +84,7 @@ def main() -> None:
         command = commands.add_parser(name)
         command.add_argument("vectors")
         command.add_argument("--out", required=True, type=Path)
-        command.add_argument("--only", help="names of heads, joined by commas")
+        command.add_argument("--only", help="names of heads, joined by semicolons")
         command.add_argument("--on", help="one of the datasets")
         command.add_argument("--seeds", type=int, default=3)
         command.add_argument("--epochs", type=int)
@@ -131,7 +134,7 @@ class Rows:
 
 
 def choose(options: argparse.Namespace, names: Iterable[str]) -> list[str]:
-    wanted = options.only.split(",") if options.only else None
+    wanted = options.only.split(";") if options.only else None
     return [name for name in names if wanted is None or name in wanted]
 
 
@@ -290,7 +293,14 @@ def fit_robust(options: argparse.Namespace) -> None:
             train, test = order[:N_FEW], order[N_FEW : N_FEW + N_ASKED]
             items = [(pool.items[row], pool.labels[row][0]) for row in train.tolist()]
             for name in choose(options, ROBUST):
-                head = stillvec.fit(vectors, items, spell("cnn", options), ROBUST[name], seed=draw, device="cpu")
+                head = stillvec.fit(
+                    vectors,
+                    items,
+                    spell("cnn", options, "epochs=100,patience=20"),
+                    ROBUST[name],
+                    seed=draw,
+                    device="cpu",
+                )
                 place = {label: number for number, label in enumerate(head.labels)}
                 asked = [row for row in test.tolist() if pool.labels[row][0] in place]
                 gold = np.array([place[pool.labels[row][0]] for row in asked])
@@ -301,22 +311,30 @@ def fit_robust(options: argparse.Namespace) -> None:
 def attack(head: stillvec.Head, texts: Sequence[str], gold: NDArray[np.int64], epsilon: float) -> float:
     """Accuracy of a head `cnn` on texts whose words are moved by at most epsilon of their root mean square."""
     import torch
+    from torch.nn import functional
 
-    from stillvec.heads.networks import NetworkSettings, PaddedTexts
-    from stillvec.heads.text_networks import CnnNetworks
+    from stillvec.heads.sequence_batches import SPREAD
 
-    sequences = head._read(texts)
-    padded = PaddedTexts([sequences], torch.device("cpu"), border=1)
-    padded.tables *= float(head.arrays["factor"][0]) / sequences.scale_factor  # the factor of training, not of these
-    group = CnnNetworks(padded, gold, [NetworkSettings(0, 0, 1e-3)])
-    names = ("filters", "filter_bias", "weights", "bias")
-    right = []
+    sequences, right = head._read(texts), []
+    filters, shift, weights, bias = (
+        torch.from_numpy(np.array(head.arrays[name])) for name in ("filters", "filter_bias", "weights", "bias")
+    )
+    table = torch.from_numpy(np.asarray(sequences.table * head.arrays["factor"], np.float32))
     for rows in np.array_split(np.arange(len(texts)), max(1, len(texts) // 200)):
-        numbers = torch.from_numpy(rows)[None]
-        group.parameters = [torch.from_numpy(np.array(head.arrays[name]))[None] for name in names]
-        width = max(1, int(sequences.lengths[rows].max()))
-        said = group.attack_scores(numbers, width, epsilon)[0].argmax(dim=1).numpy()
-        right.append(said == gold[rows])
+        ids = torch.from_numpy(sequences.pad(rows, 1))
+        inside = (ids != 0).unsqueeze(2)
+
+        def score(words: torch.Tensor, inside: torch.Tensor = inside) -> torch.Tensor:
+            parts = (words @ filters).view(*words.shape[:2], 3, -1)
+            hidden = parts[:, :-2, 0] + parts[:, 1:-1, 1] + parts[:, 2:, 2] + shift
+            return (torch.relu(hidden) * inside[:, 1:-1]).amax(dim=1) @ weights + bias
+
+        words = table[ids].requires_grad_()
+        labels = torch.from_numpy(gold[rows])
+        (slope,) = torch.autograd.grad(functional.cross_entropy(score(words), labels, reduction="sum"), words)
+        with torch.no_grad():
+            said = score(words + epsilon * SPREAD * slope.sign() * inside).argmax(dim=1)
+        right.append(said.numpy() == gold[rows])
     return float(np.concatenate(right).mean())
 
 
@@ -347,6 +365,61 @@ def count_found(head: stillvec.Head, sentences: Sequence[tuple[Sequence[str], Se
     numbers = [np.array([place[tag] for tags in part for tag in tags]) for part in ([t for _, t in sentences], said)]
     text = np.repeat(np.arange(len(sentences)), [len(tags) for _, tags in sentences])
     return [row.tolist() for row in count_spans(numbers[0], numbers[1], names, text, len(sentences))]
+
+
+def fit_parts(options: argparse.Namespace) -> None:
+    """Whole tags, and tags written part by part."""
+    vectors, rows = stillvec.load(options.vectors), Rows(options.out)
+    folder = workshop_folder() / "tagging"
+    files = {name: folder / name for name in ("morphology-fi", "ccg-questions")} | {"ccg-genia": write_genia(folder)}
+    for dataset, path in files.items():
+        if options.on not in (None, dataset):
+            continue
+        data = read_data(path, "tokens")
+        test = [(data.items[row], data.labels[row]) for row in data.test.tolist()]
+        on: Any = [(data.items[row], data.labels[row]) for row in range(options.most)] if options.most else path
+        for name in choose(options, ("tagger", "primitives")):
+            for seed in range(options.seeds):
+                spec = spell(name, options, "epochs=25,patience=5,rate=3e-3" if not options.epochs else "")
+                head = stillvec.fit(vectors, on, spec, seed=seed, device=options.device)
+                said = head.predict([[*words] for words, _ in test])
+                counts = [count_right(gold, ours, head.labels) for (_, gold), ours in zip(test, said, strict=True)]
+                split = choose_split(data.names)
+                malformed = float(np.mean([not is_well_formed(tag, split) for tags in said for tag in tags]))
+                rows.add(dataset=dataset, name=name, seed=seed, malformed=malformed, counts=counts)
+
+
+def write_genia(folder: Path) -> Path:
+    """The first 900 sentences to learn from, the other 100 to test on."""
+    target = Path("out/heads/tagging")
+    target.mkdir(parents=True, exist_ok=True)
+    blocks = (folder / "ccg-genia.tsv").read_text("utf-8").strip().split("\n\n")
+    for part, chosen in (("train", blocks[:900]), ("test", blocks[900:])):
+        (target / f"ccg-genia.{part}.tsv").write_text("\n\n".join(chosen) + "\n", "utf-8")
+    return target / "ccg-genia"
+
+
+def count_right(gold: Sequence[str], said: Sequence[str], known: Sequence[str]) -> list[int]:
+    """Right words, words, right words whose tag training lacks, and such words."""
+    right = [ours == theirs for ours, theirs in zip(said, gold, strict=True)]
+    unseen = [tag not in known for tag in gold]
+    return [sum(right), len(right), sum(a and b for a, b in zip(right, unseen, strict=True)), sum(unseen)]
+
+
+def show_parts(rows: list[dict[str, Any]]) -> None:
+    for (dataset, name), part in group(rows, lambda row: (row["dataset"], row["name"])).items():
+        plain = [row for row in rows if (row["dataset"], row["name"]) == (dataset, "tagger")]
+        counts, base = (np.mean([row["counts"] for row in each], axis=0) for each in (part, plain))
+
+        def measure(drawn: NDArray[np.int64], counts: NDArray[Any] = counts, base: NDArray[Any] = base) -> NDArray[Any]:
+            ours, theirs = counts[drawn].sum(axis=0), base[drawn].sum(axis=0)
+            words = ours[0] / ours[1]
+            return np.array([words, ours[2] / max(1, ours[3]), words - theirs[0] / theirs[1]])
+
+        cells = bootstrap(measure, len(counts))
+        n_unseen = int(counts[:, 3].sum())
+        malformed = f"{100 * float(np.mean([row['malformed'] for row in part])):.2f}%"
+        print_row(dataset, name, cells[0], f"{cells[1]} of {n_unseen}", malformed, cells[2] if name != "tagger" else "")
 
 
 def show(options: argparse.Namespace) -> None:
@@ -456,12 +529,19 @@ def group(rows: list[dict[str, Any]], key: Callable[[dict[str, Any]], Any]) -> d
     return parts
 
 
-STUDIES = {"objectives": fit_objectives, "attention": fit_attention, "robust": fit_robust, "domains": fit_domains}
+STUDIES = {
+    "objectives": fit_objectives,
+    "attention": fit_attention,
+    "robust": fit_robust,
+    "domains": fit_domains,
+    "parts": fit_parts,
+}
 SHOW = {
     "objectives": show_objectives,
     "attention": show_attention,
     "robust": show_robust,
     "domains": show_domains,
+    "parts": show_parts,
 }
 
 if __name__ == "__main__":

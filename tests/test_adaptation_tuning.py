@@ -14,7 +14,7 @@ from test_adaptation import make_teacher
 
 import stillvec
 from stillvec.adaptation import model_training
-from stillvec.adaptation.tuning import choose_rate, diverge, move_words
+from stillvec.adaptation.tuning import Tuning, _Learner, choose_rate, diverge, move_words
 from stillvec.adaptation.tuning_data import encode_items, read_dataset
 from stillvec.errors import DatasetError, UsageError
 from stillvec.progress import Progress
@@ -142,6 +142,32 @@ def test_the_divergence_is_symmetric_and_zero_for_the_same() -> None:
     assert float(diverge(one, other)) == pytest.approx(float(expected), rel=1e-5)
     assert float(diverge(one, other)) == pytest.approx(float(diverge(other, one)), rel=1e-5)
     assert float(diverge(one, one)) == 0
+
+
+def test_a_perturbed_text_has_the_dropout_of_the_clean_one(teacher: Path, data: Path) -> None:
+    """So that the divergence is that of the perturbation alone."""
+    items = read_dataset(str(data / "classification/a"), "auto")
+    learner = _Learner(Tuning(on="", adversarial=1e-9), teacher, items, None, torch.device("cpu"))
+    learner.whole.train()
+    state = torch.get_rng_state()
+    batch = encode_items(learner.tokenizer, items.train[:8], items.kind, 16)
+    targets = items.targets(items.train[:8], batch.words, 16)
+    clean = learner.model(**batch.inputs).logits.detach()
+    others = learner.model(**batch.inputs).logits.detach()
+    torch.set_rng_state(state)
+    moved = learner._perturb(batch.inputs, targets, clean).detach()
+    assert float((clean - others).abs().max()) > 1e-4
+    assert float((clean - moved).abs().max()) < 1e-5
+
+
+@pytest.mark.parametrize("setting", ["label=0", "virtual=0", "label=3"])
+def test_both_terms_of_the_adversary_change_what_is_learnt(
+    setting: str, teacher: Path, data: Path, tmp_path: Path
+) -> None:
+    for name, extra in {"both": "", "one": f",{setting}"}.items():
+        tune(teacher, tmp_path / name, f"on={data}/classification/a,adversarial=0.5{extra},most=32")
+    both, one = ((tmp_path / name / "model.safetensors").read_bytes() for name in ("both", "one"))
+    assert both != one
 
 
 def test_narrow_teachers_learn_faster_by_default() -> None:

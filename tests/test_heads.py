@@ -126,6 +126,22 @@ def test_a_tagger_learns_and_numpy_tags_as_torch(
         np.testing.assert_allclose(np.sum([weights for _, weights in why.experts], axis=0), 1, atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    "spec", ["cnn:tuned=true", "attention:tuned=true", "tagger:tuned=true", "primitives:tuned=true"]
+)
+def test_the_vector_of_unknown_words_that_was_trained_is_used(spec: str, vectors: WordVectors, tmp_path: Path) -> None:
+    """Else the head reads something else than what its development score is of."""
+    name = spec.partition(":")[0]
+    data: list[Any] = [(f"unknown{number} house", ("cold", "warm")[number % 2]) for number in range(40)]
+    if name in ("tagger", "primitives"):
+        data = [(text.split(), [label, "O"]) for text, label in data]
+    head = fit(vectors, data, f"{spec},epochs=2", out=tmp_path / "head", device="cpu")
+    loaded = stillvec.load_head(tmp_path / "head")
+    assert np.abs(head.arrays["unknown"]).max() > 0
+    for each in (head, loaded):
+        np.testing.assert_array_equal(each._lookup.read_texts(["nothing known"]).table[1], head.arrays["unknown"])
+
+
 ZEROS = {
     "teacher": ("cnn", "teacher:model=none,weight=0"),
     "adversarial": ("cnn", "adversarial:epsilon=0"),

@@ -73,11 +73,12 @@ class Tuning(TrainedStep):
     patience: int = 2  # epochs without a gain on development items before training stops
     most: int = 0  # training items, the first ones (0: all)
     adversarial: float = 0.0  # ε, relative to the mean size of the values of word embeddings
+    label: float = 1.0  # weight of the loss of moved words
     virtual: float = 1.0  # α, weight of the divergence from what is said without perturbation
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_least(self, patience=1, most=0, adversarial=0, virtual=0)
+        check_least(self, patience=1, most=0, adversarial=0, label=0, virtual=0)
 
     def list_inputs(self) -> list[Path]:
         files = list_parts(self.on) + (list_parts(self.auxiliary) if self.auxiliary else [])
@@ -197,8 +198,9 @@ class _Learner:
         loss = self._lose(logits, targets)
         if not self.settings.adversarial:
             return loss
-        self._restore(state)
-        loss = loss + self._lose(self._perturb(inputs, targets, None), targets)
+        if self.settings.label:
+            self._restore(state)
+            loss = loss + self.settings.label * self._lose(self._perturb(inputs, targets, None), targets)
         if self.settings.virtual:
             clean = logits.detach()
             self._restore(state)
@@ -212,12 +214,12 @@ class _Learner:
         limit = self.settings.adversarial * float(table.weight.detach().abs().mean())
         words, state = table(inputs["input_ids"]), self._random_state()
         moved = (torch.randn_like(words) * _START * limit).requires_grad_()
+        self._restore(state)  # so that dropout is the same as without a perturbation
         logits = self.model(inputs_embeds=words.detach() + moved, **rest).logits
         worse = self._lose(logits, targets) if clean is None else diverge(logits, clean)
         (slope,) = torch.autograd.grad(worse, moved)
         shift = move_words(moved.detach(), slope, limit) * inputs["attention_mask"][:, :, None]
         self._restore(state)
-        torch.randn_like(words)  # as above, so that dropout is the same
         result: Tensor = self.model(inputs_embeds=words + shift, **rest).logits
         return result
 
@@ -305,7 +307,7 @@ def diverge(one: Tensor, other: Tensor) -> Tensor:
 
 
 def _score_kinds(data: TuningData, items: Sequence[Item], said: Sequence[NDArray[Any]]) -> float | dict[str, float]:
-    """The score of a further file; of pairs also that of each kind.
+    """The score of a further file; of pairs also that of each kind, and of first texts all of whose pairs are right.
 
     Where a file has only entailment and non-entailment, all other labels are the latter.
     """
@@ -318,4 +320,10 @@ def _score_kinds(data: TuningData, items: Sequence[Item], said: Sequence[NDArray
         name = _OTHER if collapsed and name != _ENTAILED else name
         for kind in ("accuracy", *item.kinds):
             right.setdefault(kind, []).append(name == item.labels[0])
-    return {kind: float(np.mean(values)) for kind, values in right.items()}
+    scores = {kind: float(np.mean(values)) for kind, values in right.items()}
+    groups: dict[str, list[bool]] = {}
+    for item, is_right in zip(items, right["accuracy"], strict=True):
+        groups.setdefault(item.texts[0], []).append(is_right)
+    if 1 < len(groups) <= len(items) / 2:  # several answers to a question, as in MC-TACO
+        scores["exact-match"] = float(np.mean([all(values) for values in groups.values()]))
+    return scores

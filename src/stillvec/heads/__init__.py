@@ -13,5 +13,6 @@ HEADS: Registry[type[HeadKind]] = Registry(
         "attention": "stillvec.heads.attention_head:AttentionHead",
         "knn": "stillvec.heads.knn_head:Knn",
         "tagger": "stillvec.heads.tagger_head:Tagger",
+        "primitives": "stillvec.heads.primitives_head:Primitives",
     },
 )

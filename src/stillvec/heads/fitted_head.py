@@ -18,6 +18,7 @@ from stillvec.heads.knn_head import Knn
 from stillvec.heads.linear_head import Linear
 from stillvec.heads.lookup import Lookup
 from stillvec.heads.numpy_layers import Floats32
+from stillvec.heads.oov_policy import OovPolicy
 from stillvec.heads.sequence_batches import Sequences
 from stillvec.heads.tagger_head import Tagger
 from stillvec.input_checks import check_count, check_strings, describe
@@ -164,7 +165,8 @@ class Head:
 
     @cached_property
     def _lookup(self) -> Lookup:
-        return Lookup(self.vectors, "skip" if self.vectors.subwords is None else "subword")
+        oov: OovPolicy = "skip" if self.vectors.subwords is None else "subword"
+        return Lookup(self.vectors, oov, self.arrays.get("unknown"))
 
     def _read(self, texts: Sequence[Any]) -> Sequences:
         return self._lookup.read_texts(texts)
@@ -228,8 +230,7 @@ class Head:
     def _tag(self, sentences: list[list[str]]) -> list[list[str]]:
         assert isinstance(self.kind, Tagger)
         sequences = self._lookup.read_tokens(sentences)
-        numbers = self.kind.tag(self.arrays, sequences) if len(sequences.ids) else np.zeros(0, np.int64)
-        names = [self.labels[number] for number in numbers.tolist()]
+        names = self.kind.name_tags(self.arrays, sequences, self.labels) if len(sequences.ids) else []
         ends = sequences.ends.tolist()
         return [names[end - len(words) : end] for end, words in zip(ends, sentences, strict=True)]
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from stillvec.heads.head_kind import Arrays, Lesson, NetworkHead, Trained, choose_threshold
 from stillvec.heads.networks import NetworkSettings, PaddedTexts
 from stillvec.heads.numpy_layers import sigmoid, unit
-from stillvec.heads.sequence_batches import SPECIAL
+from stillvec.heads.sequence_batches import keep_table
 from stillvec.heads.text_networks import TextNetworks, TextTraining
 from stillvec.heads.training_options import TeacherOption
 from stillvec.numerics.array_types import Floats
@@ -50,8 +50,7 @@ def train_texts(
     factor = lesson.sequences.scale_factor
     arrays: Arrays = {"weights": weights, "bias": bias, "factor": np.float32(factor).reshape(1)}
     if kind.tuned:
-        arrays["table"] = parameters[-1][: len(lesson.sequences.table)] / np.float32(factor)
-        arrays["table"][:SPECIAL] = lesson.sequences.table[:SPECIAL]
+        arrays |= keep_table(parameters[-1], lesson.sequences)
     threshold = 0.5
     if lesson.data.multilabel:
         likely = sigmoid(group.predict_scores(lesson.data.dev)[at])

@@ -1,7 +1,7 @@
 """Look up the vectors of words, with a policy for out-of-vocabulary (OOV) words."""
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -26,6 +26,7 @@ class Lookup(Representation):
 
     vectors: WordVectors
     oov: OovPolicy = "skip"
+    unknown: NDArray[np.float32] | None = field(default=None, compare=False, repr=False)  # the vector of an OOV word
 
     def rows(self, words: Sequence[str]) -> Rows:
         """The row of each word (n,); negative if OOV: -1, or a number of its own if it is composed from n-grams."""
@@ -110,6 +111,8 @@ class Lookup(Representation):
     @cached_property
     def filler(self) -> NDArray[np.float32]:
         """The vector of an OOV word (dim,)."""
+        if self.unknown is not None:
+            return self.unknown
         if self.oov != "mean":
             return np.zeros(self.vectors.dim, np.float32)
         total = np.zeros(self.vectors.dim)

@@ -451,16 +451,22 @@ def run_lstm(inputs: Tensor, inside: Tensor, enter: Tensor, recur: Tensor, biase
     gates = gates + (~inside)[..., None, None] * closed
     both = torch.stack([gates[..., 0, :], gates[..., 1, :].flip(2)])  # (2, M, B, L, 4 U)
     recur = recur.transpose(0, 1).flatten(0, 1)  # (2 M, U, 4 U)
-    state = cell = inputs.new_zeros(2 * n, size, n_units)
+    forth, back = scan_lstm(both.flatten(0, 1), recur).view(2, n, size, length, n_units)
+    return torch.cat([forth, back.flip(2)], dim=3)
+
+
+def scan_lstm(gates: Tensor, recur: Tensor) -> Tensor:
+    """The states of LSTMs (K, B, L, U) in one direction, for what the inputs give to the gates (K, B, L, 4 U)."""
+    n_units = recur.shape[1]
+    state = cell = gates.new_zeros(*gates.shape[:2], n_units)
     states = []
-    for entering in both.flatten(0, 1).unbind(2):
+    for entering in gates.unbind(2):
         opened, update = torch.split_with_sizes(torch.baddbmm(entering, state, recur), [3 * n_units, n_units], dim=2)
         write, keep, show = opened.sigmoid().chunk(3, dim=2)
         cell = torch.addcmul(keep * cell, write, update.tanh())
         state = show * cell.tanh()
         states.append(state)
-    forth, back = torch.stack(states, dim=2).view(2, n, size, length, n_units)
-    return torch.cat([forth, back.flip(2)], dim=3)
+    return torch.stack(states, dim=2)
 
 
 def perceptron(

@@ -131,6 +131,14 @@ def mix_rows(layers: Sequence[NDArray[Any]], weights: Floats) -> NDArray[np.floa
     return total
 
 
+def keep_table(trained: NDArray[np.float32], sequences: Sequences) -> dict[str, NDArray[np.float32]]:
+    """The vectors that were trained along, in the scale of the table: `table`, and `unknown`, that of unknown words."""
+    table = np.asarray(trained[: len(sequences.table)] / np.float32(sequences.scale_factor), np.float32)
+    unknown = table[UNKNOWN].copy()
+    table[:SPECIAL] = sequences.table[:SPECIAL]
+    return {"table": table, "unknown": unknown}
+
+
 class Representation(Protocol):
     """Gives a row to every word of a text, and one to the whole text.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, ClassVar
@@ -14,7 +14,7 @@ from stillvec.errors import DatasetError, UsageError
 from stillvec.heads.head_kind import Arrays, HeadKind, Lesson, Trained
 from stillvec.heads.labelled_data import LabelledData, Unit
 from stillvec.heads.numpy_layers import Floats32, find_best_paths, iterate_batches, run_both_ways
-from stillvec.heads.sequence_batches import SPECIAL, Sequences
+from stillvec.heads.sequence_batches import Sequences, keep_table
 from stillvec.heads.training_options import TrainingOption
 from stillvec.heads.treebank import count_spans
 from stillvec.numerics.array_types import Floats, Rows
@@ -58,8 +58,7 @@ class Tagger(HeadKind):
         arrays |= {name: parameters[place] for name, place in group.expert_places.items()}
         arrays["factor"] = np.float32(factor).reshape(1)
         if self.tuned:
-            arrays["table"] = parameters[-1][: len(lesson.sequences.table)] / np.float32(factor)
-            arrays["table"][:SPECIAL] = lesson.sequences.table[:SPECIAL]
+            arrays |= keep_table(parameters[-1], lesson.sequences)
         return Trained(arrays, float(quality[at]))
 
     def tag(self, arrays: Mapping[str, NDArray[Any]], sequences: Sequences) -> Rows:
@@ -67,12 +66,16 @@ class Tagger(HeadKind):
         said = np.zeros(len(sequences.ids), np.int64)
         starts = sequences.ends - sequences.lengths
         field = arrays["begin"], arrays["step"], arrays["end"]
-        for numbers, states, lengths in self._iterate_states(arrays, sequences):
+        for numbers, states, lengths in iterate_states(arrays, sequences):
             scores = _mix_experts(arrays, states)[0] @ arrays["weights"] + arrays["bias"]
             paths = find_best_paths(scores, lengths, *field)
             for at, number in enumerate(numbers.tolist()):
                 said[starts[number] : starts[number] + lengths[at]] = paths[at, : lengths[at]]
         return said
+
+    def name_tags(self, arrays: Mapping[str, NDArray[Any]], sequences: Sequences, labels: Sequence[str]) -> list[str]:
+        """The tag of each word (N,)."""
+        return [labels[number] for number in self.tag(arrays, sequences).tolist()]
 
     def open_gate(self, arrays: Mapping[str, NDArray[Any]], sequences: Sequences) -> Floats32 | None:
         """The weight of each expert for each word (N, experts); None without experts."""
@@ -80,20 +83,22 @@ class Tagger(HeadKind):
             return None
         gates = np.zeros((len(sequences.ids), arrays["gate"].shape[1]), np.float32)
         starts = sequences.ends - sequences.lengths
-        for numbers, states, lengths in self._iterate_states(arrays, sequences):
+        for numbers, states, lengths in iterate_states(arrays, sequences):
             opened = _mix_experts(arrays, states)[1]
             assert opened is not None
             for at, number in enumerate(numbers.tolist()):
                 gates[starts[number] : starts[number] + lengths[at]] = opened[at, : lengths[at]]
         return gates
 
-    def _iterate_states(
-        self, arrays: Mapping[str, NDArray[Any]], sequences: Sequences
-    ) -> Generator[tuple[Rows, Floats32, Rows], None, None]:
-        table = np.asarray(sequences.table * arrays["factor"], np.float32)
-        for numbers, ids, lengths in iterate_batches(sequences):
-            if lengths.max(initial=0):
-                yield numbers, run_both_ways(table[ids], lengths, dict(arrays)), lengths
+
+def iterate_states(
+    arrays: Mapping[str, NDArray[Any]], sequences: Sequences
+) -> Generator[tuple[Rows, Floats32, Rows], None, None]:
+    """Numbers of sentences (B,), the states of their words in both directions (B, L, 2 U), and lengths (B,)."""
+    table = np.asarray(sequences.table * arrays["factor"], np.float32)
+    for numbers, ids, lengths in iterate_batches(sequences):
+        if lengths.max(initial=0):
+            yield numbers, run_both_ways(table[ids], lengths, dict(arrays)), lengths
 
 
 def _mix_experts(arrays: Mapping[str, NDArray[Any]], states: Floats32) -> tuple[Floats32, Floats32 | None]:

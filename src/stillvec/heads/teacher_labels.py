@@ -23,6 +23,7 @@ from stillvec.heads.linear_probe import PENALTIES, Scaling, fit_sigmoids, one_ho
 from stillvec.heads.training_options import TeacherOption
 from stillvec.registry import require
 from stillvec.teachers.device import resolve_device
+from stillvec.teachers.loader import silence_transformers
 from stillvec.vectors import WordVectors
 
 _BATCH_TOKENS = 8192  # padding included
@@ -53,7 +54,7 @@ def label_texts(
     """The probability of each label (n, k) for texts, which begin with those of the data."""
     folder = Path(option.model)
     if _is_classifier(folder):
-        likely = yield from _ask_classifier(folder, data, texts, device)
+        likely = yield from _ask_classifier(folder, data, texts, device, option.length)
     else:
         likely = yield from _ask_probe(option.model, data, texts, device)
     if not np.isfinite(likely).all():
@@ -76,21 +77,22 @@ def _is_classifier(folder: Path) -> bool:
 
 
 def _ask_classifier(
-    folder: Path, data: LabelledData, texts: Sequence[str], device: str
+    folder: Path, data: LabelledData, texts: Sequence[str], device: str, length: int
 ) -> Generator[float, None, NDArray[Any]]:
     transformers = require("transformers", "distill", "a tuned teacher")
     place = resolve_device(device)
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    model = transformers.AutoModelForSequenceClassification.from_pretrained(
-        folder, local_files_only=True, use_safetensors=True, dtype=torch.float32
-    )
+    with silence_transformers():
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        model = transformers.AutoModelForSequenceClassification.from_pretrained(
+            folder, local_files_only=True, use_safetensors=True, dtype=torch.float32
+        )
     names = [str(model.config.id2label[number]) for number in range(model.config.num_labels)]
     if missing := [*{*data.names} - {*names}]:
         what = f"a classifier of the labels {', '.join(data.names[:5])}"
         raise TeacherError.expected(what, f"none of {missing[0]!r}", path=folder)
     model = model.eval().to(place)
     columns = [names.index(name) for name in data.names]
-    limit = min(int(tokenizer.model_max_length), int(getattr(model.config, "max_position_embeddings", 512)), 512)
+    limit = min(int(tokenizer.model_max_length), int(getattr(model.config, "max_position_embeddings", 512)), length)
     ids = tokenizer([*texts], truncation=True, max_length=limit)["input_ids"]
     lengths = np.array([*map(len, ids)])
     order = np.argsort(-lengths, kind="stable")

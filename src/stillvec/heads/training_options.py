@@ -56,6 +56,7 @@ class TeacherOption(TrainingOption):
     augment: int = 0  # changed copies of each training text, labelled by the teacher only
     texts: str | None = None  # a file of unlabelled texts, one per line, labelled by the teacher only
     max_texts: int = 20000  # of these
+    length: int = 512  # tokens of a text that a tuned model reads
     hard: bool = False  # the teacher's best label instead of its probabilities
 
     def __post_init__(self) -> None:

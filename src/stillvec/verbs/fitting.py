@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -25,8 +26,10 @@ from stillvec.heads.head_folder import LAYOUT, load_head, write_head
 from stillvec.heads.head_kind import HeadKind, Lesson, NetworkHead, Trained, micro_f1
 from stillvec.heads.labelled_data import LabelledData, read_data
 from stillvec.heads.lookup import Lookup
+from stillvec.heads.primitives_head import Primitives
 from stillvec.heads.sequence_batches import Sequences
-from stillvec.heads.tagger_head import measure_tags, number_tags
+from stillvec.heads.tag_parts import choose_split, is_well_formed
+from stillvec.heads.tagger_head import list_tags, measure_tags, number_tags
 from stillvec.heads.training_options import OPTIONS, TeacherOption, TrainingOption
 from stillvec.input_checks import check_arguments, check_count
 from stillvec.notation import parse_spec
@@ -255,10 +258,7 @@ class _Fitting:
         data, items = self.data, [self.data.items[row] for row in rows.tolist()]
         said = head.predict(items)
         if data.unit == "tokens":
-            gold = number_tags(data)
-            place = {name: number for number, name in enumerate(head.labels)}
-            numbers = np.array([place[tag] for tags in said for tag in tags], np.int64)
-            return {"f1" if data.has_spans else "accuracy": round(measure_tags(data, gold, rows, numbers), 6)}
+            return self._measure_tags(said, rows)
         if data.multilabel:
             place = {name: number for number, name in enumerate(head.labels)}
             given = np.zeros((len(rows), len(place)), bool)
@@ -268,6 +268,23 @@ class _Fitting:
         gold_labels = [data.labels[row][0] for row in rows.tolist()]
         right = np.mean([ours == theirs for ours, theirs in zip(said, gold_labels, strict=True)])
         return {"accuracy": round(float(right), 6), "macro-f1": round(_macro_f1(said, gold_labels), 6)}
+
+    def _measure_tags(self, said: Sequence[Sequence[str]], rows: Rows) -> dict[str, float]:
+        """Of the words of test sentences; with tags that training lacks, also how many of these are right."""
+        data = self.data
+        gold, place = number_tags(data), {name: number for number, name in enumerate(list_tags(data))}
+        numbers = np.array([place.get(tag, len(place)) for tags in said for tag in tags], np.int64)
+        scores = {"f1" if data.has_spans else "accuracy": round(measure_tags(data, gold, rows, numbers), 6)}
+        pairs = [*zip(chain.from_iterable(data.labels[row] for row in rows), chain.from_iterable(said), strict=True)]
+        known = {*data.names}
+        unseen = [ours == theirs for theirs, ours in pairs if theirs not in known]
+        if not data.has_spans and unseen:
+            scores["unseen"] = round(float(np.mean(unseen)), 6)
+        if isinstance(self.kind, Primitives):
+            split = choose_split(data.names) if self.kind.split == "auto" else self.kind.split
+            malformed = {tag for _, tag in pairs if not is_well_formed(tag, split)}
+            scores["malformed"] = round(float(np.mean([tag in malformed for _, tag in pairs])), 6)
+        return scores
 
 
 def _macro_f1(said: Sequence[str], gold: Sequence[str]) -> float:

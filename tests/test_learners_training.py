@@ -289,7 +289,7 @@ BROKEN: dict[str, Callable[[dict[str, torch.Tensor]], dict[str, torch.Tensor]]] 
 
 
 @pytest.mark.usefixtures("shards_of_20")
-@pytest.mark.parametrize("case", [*BROKEN, "cut short", "no such format", "nothing"])
+@pytest.mark.parametrize("case", [*BROKEN, "cut short", "no such format", "nothing", "one bit is another"])
 def test_a_checkpoint_that_does_not_fit_is_refused_in_one_sentence(
     case: str, collected: CollectedStatistics, tmp_path: Path
 ) -> None:
@@ -297,6 +297,7 @@ def test_a_checkpoint_that_does_not_fit_is_refused_in_one_sentence(
     checkpoint = killed(learner, collected, tmp_path, 2)
     content = checkpoint.read_bytes()
     broken = {"cut short": content[: len(content) // 2], "no such format": b"mine" * 99, "nothing": b""}
+    broken["one bit is another"] = content[:-1] + bytes([content[-1] ^ 1])
     if case in BROKEN:
         save_file(BROKEN[case](load_file(checkpoint)), checkpoint)
     else:

@@ -136,8 +136,8 @@ def require_memory(n_bytes: int, purpose: str, cure: str = "close other programs
     """Refuse what needs more memory than is free, before the system ends the process for it."""
     if is_short(n_bytes):
         raise StillvecError(
-            f"{purpose} needs about {format_bytes(n_bytes)} of memory, and {format_bytes(free_memory())} are free; "
-            f"{cure}, or set {_SWITCH}=0 to try it anyway.",
+            f"{purpose} needs about {format_bytes(n_bytes)} of memory, but only {format_bytes(free_memory())} "
+            f"are free; {cure}, or set {_SWITCH}=0 to try it anyway.",
             code="out-of-memory",
         )
 

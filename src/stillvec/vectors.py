@@ -227,7 +227,7 @@ class WordVectors(GensimNames):
             return float(cosines(self[[a]], self[[b]])[0])
         x, y = (self[[words] if isinstance(words, str) else check_strings(words, "similarity")] for words in (a, b))
         if not isinstance(a, str) and not isinstance(b, str) and len(x) != len(y):
-            cure = "give lists of the same length, or n_similarity() for their means"
+            cure = "give lists of the same length, or call n_similarity() for their means"
             raise UsageError.expected(f"{len(x)} words", len(y), where="similarity", cure=cure)
         size = max(len(x), len(y)) if len(x) and len(y) else 0
         return cosines(*(rows if len(rows) == size else np.repeat(rows, size, axis=0) for rows in (x, y)))
@@ -409,7 +409,7 @@ class WordVectors(GensimNames):
             check_arguments(WordVectors.encode, given)
         if sif is not None:
             if weights is not None:
-                raise UsageError.conflict("Of weights and sif only one can be given")
+                raise UsageError.conflict("Only one of weights and sif can be given")
             weights = self.sif_weights(sif)
         if dimensions is not None:
             return self.truncate(dimensions).encode(

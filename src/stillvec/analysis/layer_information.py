@@ -105,7 +105,7 @@ def analyze_layers(
         raise UsageError.unknown("sample of words", sample, get_args(Sample))
     name, layer, cls, prompt = parse_teacher(teacher if teacher.startswith(PREFIX) else PREFIX + teacher)
     if layer != "last" or cls or prompt:
-        raise UsageError.expected("a teacher without a layer, since all of them are compared", repr(teacher))
+        raise UsageError.expected("a teacher without @LAYER, since all layers are compared", repr(teacher))
     corpus = open_corpus([texts])
     read = [] if corpus is None else [*islice(corpus.sentences(), n_sentences)]
     study = _LayerStudy(name, read, n_words, sample, k, seeds, cache)

@@ -98,7 +98,7 @@ def compare_teachers(
 def _parse(name: str) -> str:
     parsed, layer, cls, prompt = parse_teacher(name if name.startswith(PREFIX) else PREFIX + name)
     if layer != "last" or cls or prompt:
-        raise UsageError.expected("a teacher without a layer, since all of them are compared", repr(name))
+        raise UsageError.expected("a teacher without @LAYER, since all layers are compared", repr(name))
     return parsed
 
 

@@ -12,7 +12,9 @@ from stillvec.verbs.teacher_adaptation import adapt
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    teacher = "a folder, a name on the Hugging Face Hub, the packaged teacher minilm, or new, which pretrain makes"
+    teacher = (
+        "a folder, a name on the Hugging Face Hub, the packaged teacher minilm, or new, to create one with pretrain"
+    )
     add("teacher", metavar="TEACHER", help=teacher)
     names = f"may be repeated; one of {', '.join(ADAPTATIONS)}; a key may be repeated"
     add("--step", action="append", default=[], metavar="NAME[:key=value,...]", help=names)
@@ -32,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
         for step in read_adaptation(folder)["adapted"][-len(options.step) :]:
             figures = ", ".join(f"{name} {_format(value)}" for name, value in step["facts"].items())
             note(f"{step['step']}: {figures}")
-        note(f"Wrote {folder}; stillvec distill --teacher {folder} takes it.")
+        note(f"Wrote {folder}; use it with stillvec distill --teacher {folder}.")
     return 0
 
 

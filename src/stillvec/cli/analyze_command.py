@@ -73,7 +73,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--tasks", metavar="A,B", default="similarity", help=tasks)
     points = "points of the curve over the first k components (default: %(default)s)"
     add("--points", type=int, default=15, metavar="N", help=points)
-    removed = "numbers of first components to remove (default: %(default)s)"
+    removed = "how many of the first components to remove (default: %(default)s)"
     add("--without", metavar="D,...", default="0,1,2,3,5,10", help=removed)
     probing = "labelled texts, one `LABEL TEXT` per line: probe each component for the labels; may be repeated"
     add("--probe", action="append", default=[], metavar="FILE", help=probing)
@@ -91,14 +91,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--codes", nargs="?", const="wordnet", metavar="FILE", help=codes)
     explain = "scores that evaluate --json wrote: regress them on the factors of --by"
     add("--explain", metavar="SCORES.json", help=explain)
-    by = "a table with tabs: vectors, dataset or task first, then numbers; a column NAME:log2 is taken as logarithm"
+    by = "a table with tabs: vectors, dataset or task first, then numbers; NAME:log2 takes the logarithm"
     add("--by", metavar="FACTORS.tsv", help=by)
-    corpora = "texts, each a file or NAME=FILE: how far they are apart, by trigrams of characters and by shared words"
+    corpora = "texts, each a file or NAME=FILE: measure their distances by character trigrams and by shared words"
     add("--corpora", nargs="+", metavar="[NAME=]FILE", help=corpora)
     add("--metric", metavar="NAME", help="with --explain: the metric (default: the first of each dataset)")
     add("-k", type=int, default=20, metavar="N", help="number of words to show (default: %(default)s)")
     add("--out", type=Path, metavar="FILE", help="draw a figure: .svg or .png")
-    add("--json", metavar="FILE", help="write all numbers as JSON; - prints only them")
+    add("--json", metavar="FILE", help="write all numbers as JSON; - prints only the JSON")
     add("--seed", type=int, default=0, metavar="N", help="seed of random pairs and intervals (default: %(default)s)")
     text = "with teacher:NAME instead of VECTORS: text whose words it reads; may be repeated"
     add("--text", action="append", default=[], metavar="FILE", help=text)
@@ -150,7 +150,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _explain(options: argparse.Namespace) -> int:
     if not (options.explain and options.by):
-        raise UsageError.conflict("--explain SCORES.json and --by FACTORS.tsv need each other")
+        raise UsageError.conflict("--explain SCORES.json requires --by FACTORS.tsv, and vice versa")
     regression = explain_scores(options.explain, options.by, metric=options.metric)
     if options.json == "-":
         print_json(asdict(regression), indent=1)

@@ -16,8 +16,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_common(parser, "vectors")
     add("out", metavar="OUT", help="the file or folder to write; .gz, .bz2 and .xz compress")
     add("--format", "--to", metavar="NAME", help=f"{', '.join(FORMATS)} (default: by the ending of OUT)")
-    add("--from", dest="source_format", metavar="NAME", help="the format of VECTORS (default: recognised)")
-    add("--replace-space", metavar="CHAR", help="write this for a space inside a word")
+    add("--from", dest="source_format", metavar="NAME", help="the format of VECTORS (default: detected)")
+    add("--replace-space", metavar="CHAR", help="replace spaces inside words by CHAR")
     add("--contexts", action="store_true", help="write the context table of stillvec train --context-table instead")
     add_common(parser, "--force")
 

@@ -36,19 +36,19 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     teacher = f"a folder, a name on the Hugging Face Hub, or a packaged teacher (default: {defaults.teacher})"
     add("--teacher", metavar="DIR_OR_NAME[,...]", help=f"{teacher}; several are joined into one space")
     add_settings(parser, defaults, LEARNERS, "several share one pass and get a folder each")
-    recipe = f"what the vectors are for, which decides the recipe of auto (default: {defaults.purpose})"
+    recipe = f"what the vectors are for; determines what auto combines (default: {defaults.purpose})"
     purpose = add("--for", dest="purpose", choices=PURPOSES, help=recipe)
     add_renamed(parser, "--purpose", purpose)
     add("--layer", metavar="N|last|best|all|A-B", help="the teacher's layer; 0 is its input")
-    add("--dictionary", metavar="wordnet|FILE", help="glosses that auto uses beside the corpus")
-    senses = "up to N vectors for an ambiguous word beside its own, with example sentences; nearest shows them"
+    add("--dictionary", metavar="wordnet|FILE", help="glosses that auto uses in addition to the corpus")
+    senses = "up to N more vectors for each ambiguous word, with example sentences, which nearest shows"
     add("--senses", type=int, metavar="N", help=senses)
     contexts = f"contexts per word that the teacher reads (default: {CONTEXTS}, or the preset's)"
-    language = "of the templates for words alone: a code such as de, or none for bare words (default: as the text is)"
+    language = "language of the templates around single words, such as de; none: words alone (default: detected)"
     add("--language", metavar="auto|CODE|none", help=language)
     add("--contexts", metavar="N|all", help=contexts)
-    add("--device", metavar="auto|cpu|cuda", help="default: auto")
-    add("--precision", metavar="auto|fp32|bf16|fp16|int8", help="default: auto")
+    add("--device", metavar="auto|cpu|cuda", help="where the teacher runs (default: auto)")
+    add("--precision", metavar="auto|fp32|bf16|fp16|int8", help="of the teacher's numbers (default: auto)")
     prompt = "put this prompt of a sentence-transformers teacher before every text (off: no prompt; default: its own)"
     add("--prompt", metavar="NAME", help=prompt)
     threads = "CPU threads; with a GPU, processes that read and tokenize the text (default: one per core)"
@@ -60,7 +60,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     default = "(default: $STILLVEC_CACHE, or the user's cache)"
     add_cache(parser, f"methods that train cache the teacher's contexts {default}")
-    add("--dry-run", action="store_true", help="estimate the time, memory and disk of the run, and do nothing")
+    add("--dry-run", action="store_true", help="estimate the time, memory and disk space of the run without running it")
     add("--resume", action="store_true", help="continue from the checkpoint of an interrupted run")
     engine = "read in this process (or those of torchrun), or with the workers of a Ray cluster (default: %(default)s)"
     add("--engine", choices=("local", "ray"), default="local", help=engine)
@@ -84,7 +84,7 @@ def run(options: argparse.Namespace) -> int:
     corpus = corpus_of(options)
     if options.dry_run:
         if options.engine == "ray":
-            raise UsageError.conflict("--dry-run is for a run of one process, without --engine ray")
+            raise UsageError.conflict("--dry-run works with a single process only, without --engine ray")
         with show_events(quiet=options.quiet) as listener:
             estimate = plan(*corpus, **given, out=options.out, resume=options.resume, progress=listener)
         _print_plan(estimate)

@@ -33,16 +33,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     sources = "folders of vectors, or files in any supported format; teacher:NAME[@LAYER][:cls] is a teacher at a layer"
     add("vectors", metavar="VECTORS", nargs="+", help=sources)
     add("--data", metavar="DIR", help="folder with similarity/, analogy/, ... (default: $STILLVEC_DATA or gensim's)")
-    own = "make a test of your field: rate pairs of words of this text in the browser, kept in --data (default: own)"
+    own = "create a test for your field: rate pairs of words from this text in the browser (kept in --data, or own/)"
     add("--own", metavar="CORPUS", help=own)
     add("--pairs", type=int, metavar="N", help="pairs to propose with --own (default: 100)")
-    add("--port", type=int, default=0, metavar="N", help="port of the page of --own (default: a free one)")
+    add("--port", type=int, default=0, metavar="N", help="port for the page of --own (default: any free port)")
     add("--no-browser", action="store_true", help="with --own, do not open the page in the browser")
     tasks = f"tasks with optional settings: {', '.join(TASKS)} (default: all with data that are not costly)"
     add("--tasks", metavar="A,B:key=value", type=_tasks, help=tasks)
     add("--list-tasks", action=List, const=TASKS, help="list all tasks with their settings")
     add("--only", metavar="A,B", type=_names, help="names of the datasets to use (see stillvec datasets)")
-    add("--all", action="store_true", dest="costly", help="also run costly tasks, which train a model")
+    add("--all", action="store_true", dest="costly", help="also run costly tasks, those that train a model")
     add("--quick", action="store_true", help="run costly tasks with less data and one seed")
     oov = add("--oov", choices=[*_POLICIES], default="skip", help="policy for OOV words (default: skip)")
     add_renamed(parser, "--unknown", oov)
@@ -97,7 +97,7 @@ def _rate_pairs(options: argparse.Namespace) -> bool:
     from stillvec.exploration.field_test import MIN_RATED, judge
 
     if options.tasks or options.only:
-        raise UsageError.conflict("--own evaluates on its own pairs", cure="leave out --tasks and --only")
+        raise UsageError.conflict("--own evaluates on pairs that it proposes", cure="leave out --tasks and --only")
     options.data = options.data or "own"
     pairs = {} if options.pairs is None else {"n_pairs": options.pairs}
     place = {"data": options.data, "seed": options.seed, "port": options.port}
@@ -105,7 +105,7 @@ def _rate_pairs(options: argparse.Namespace) -> bool:
     files = judge(options.own, vectors, **pairs, **place, open_browser=not options.no_browser, notify=console.note_now)
     if files.n_rated < MIN_RATED:
         console.note(
-            f"{files.n_rated} pairs are rated; scores need {MIN_RATED} or more. Run the same command to go on."
+            f"{files.n_rated} pairs are rated; scores need {MIN_RATED} or more. Run the same command again to continue."
         )
         return False
     console.note(f"{files.n_rated} of {len(files.pairs)} pairs are rated, in {files.rated}.")

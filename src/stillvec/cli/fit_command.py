@@ -29,7 +29,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     packing = "the vectors inside the head (default: %(default)s)"
     add("--packing", choices=("int8", "fp16", "none"), default="int8", help=packing)
     add("--seed", type=int, default=0, metavar="N", help="random seed (default: %(default)s)")
-    add("--seeds", type=int, default=1, metavar="N", help="train so many networks, keep the best on development items")
+    add("--seeds", type=int, default=1, metavar="N", help="train N networks, keep the best on development items")
     add("--device", choices=("auto", "cpu", "cuda"), default="auto", help="where networks are trained")
     add("--resume", action="store_true", help="continue from the last checkpoint")
     add_common(parser, "--quiet")

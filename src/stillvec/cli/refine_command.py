@@ -19,9 +19,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--step", action="append", default=[], metavar="NAME[:key=value,...]", help=names)
     listing = add("--list-steps", action=List, const=STEPS, help="list all steps with their settings")
     add_renamed(parser, "--steps", listing)
-    add_oov(
-        parser, "last, vectors for out-of-vocabulary words: subword (character n-grams) or attributes (of a lexicon)"
-    )
+    add_oov(parser, "finally, add vectors for unknown words: subword (character n-grams) or attributes (of a lexicon)")
     add("--like", metavar="DIR", help="first repeat the refinement steps recorded in DIR")
     add_common(parser, "--out", "--force")
 

@@ -19,7 +19,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--resume", action="store_true", help="continue from the last checkpoint of an interrupted run")
     for flag, what in (("--unsafe-weights", "load pickled weights"), ("--remote-code", "run code of the teacher")):
         parser.add_argument(flag, action="store_true", help=f"allow the recipe to {what}")
-    parser.add_argument("--dry-run", action="store_true", help="check the recipe, list its steps, and do nothing")
+    parser.add_argument("--dry-run", action="store_true", help="check the recipe and list its steps; run nothing")
     add_common(parser, "--force", "--quiet")
 
 

@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
         print_json({"index": options.index, "query": query, "method": options.method, "hits": shown})
         return 0
     if not hits:
-        note(f"Nothing found for {query!r}: no passage has a word of it or similar ones.")
+        note(f"Nothing found for {query!r}: no passage contains its words or similar ones.")
     for number, hit in enumerate(hits, 1):
         _print(number, hit, options.full)
     return 0

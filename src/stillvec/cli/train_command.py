@@ -66,11 +66,11 @@ def add_settings(
     add("--pattern", metavar="REGEX", help="keep only words that fully match this regular expression")
     numbers = f"drop: leave out words without a letter (default: {defaults.numbers})"
     add("--numbers", choices=("keep", "drop"), help=numbers)
-    phrases = "find phrases of two or three words in the corpus, which become words of the vocabulary"
+    phrases = "find phrases of two or three words in the corpus and add them to the vocabulary"
     add("--phrases", action="store_const", const=True, help=phrases)
-    score = f"association that the words of a phrase need, from 0 to 1 (default: {defaults.phrase_score})"
+    score = f"least association between the words of a phrase, from 0 to 1 (default: {defaults.phrase_score})"
     add("--phrase-score", type=float, metavar="X", help=score)
-    hyphens = f"keep: frequent words with hyphens are words of the vocabulary (default: {defaults.hyphens})"
+    hyphens = f"keep: frequent hyphenated words stay whole (default: {defaults.hyphens})"
     add("--hyphens", choices=("split", "keep"), help=hyphens)
     add("--min-sentences", type=int, metavar="N", help="drop paragraphs with fewer sentences")
     add("--min-characters", type=int, metavar="N", help="drop paragraphs with fewer characters")
@@ -82,7 +82,7 @@ def add_settings(
     )
     add("--words", dest="segmenter", metavar="auto|spaces|NAME[,...]", help=words)
     add("--field", metavar="NAME", help="the field of JSON lines or Parquet that has the text")
-    units = "a paragraph is a line, a block between empty lines, or as the text suggests (default: %(default)s)"
+    units = "paragraphs are lines, or blocks between empty lines; auto looks at the text (default: %(default)s)"
     add("--paragraphs", choices=("auto", "lines", "blocks"), default="auto", help=units)
     add("--plain", action="store_true", help="read Markdown and HTML files as they are, with their markup")
     add("--strict", action="store_true", help="stop at bytes that are not UTF-8")

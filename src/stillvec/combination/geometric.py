@@ -74,7 +74,7 @@ class Geometric:
 
     def _pair(self, shared: Shared, number: int) -> tuple[Floats, Floats]:
         if not shared.n_words:
-            message = f"Vectors number {number + 1} share no word with those before."
+            message = f"Set {number + 1} of the vectors has no word in common with the sets before it."
             raise VocabularyError(message, code="no-common-words")
         if not self.metric:
             return latent_maps(shared.cross, metric=False)

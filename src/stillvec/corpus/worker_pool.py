@@ -127,8 +127,8 @@ class WorkerPool(Generic[T]):
         for process in self._processes:
             if process.exitcode:
                 raise StillvecError(
-                    f"A process that prepares text ended with exit code {process.exitcode} (-9: killed, as a system "
-                    "out of memory does). Nothing was written; run again, with --resume if there is a checkpoint.",
+                    f"A process that prepares text ended with exit code {process.exitcode} (-9: killed, often "
+                    "because memory ran out). Nothing was written; run again, with --resume if there is a checkpoint.",
                     code="worker-died",
                 )
 

@@ -73,7 +73,7 @@ class Contexts:
             return cls(**_read_store(path), path=path)
         except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
             raise FormatError(
-                f"{path} is not a store of contexts; remove it, and it is written again.", path=path
+                f"{path} is not a context cache; remove it, and it will be written again.", path=path
             ) from None
 
 
@@ -270,7 +270,7 @@ def check_room(folder: Path, needed: int) -> None:
     if needed + _MIN_FREE > free:
         raise StillvecError(
             f"The contexts need about {format_bytes(needed)} in {folder}, which has {format_bytes(free)} free, of "
-            f"which {format_bytes(_MIN_FREE)} stay free; give another folder with --context-cache, fewer --contexts, "
+            f"which {format_bytes(_MIN_FREE)} stay unused; give another folder with --context-cache, fewer --contexts, "
             "or train in the stream (stream=true)."
         )
 
@@ -292,7 +292,7 @@ def _map_file(path: Path, name: str, shape: tuple[int, ...]) -> Any:
     size = file.stat().st_size if file.exists() else 0
     expected = math.prod(shape) * np.dtype(kind).itemsize
     if size != expected:
-        cure = f"remove {path}, and it is written again"
+        cure = f"remove {path}; it will be written again"
         raise FormatError.expected(f"{expected:,} bytes", f"{size:,}", path=file, cure=cure)
     return np.memmap(file, kind, "r", shape=shape) if expected else np.zeros(shape, kind)
 

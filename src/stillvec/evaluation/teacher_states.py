@@ -146,7 +146,7 @@ class TeacherStates(Representation):
         teacher = self.reader.source.teacher
         _parse(self.layer, teacher.depth, f"{PREFIX}{self.reader.source.source}@{self.layer}")
         if self.cls and not teacher.tokenizer.prefix:
-            cure = f"leave out :cls for the mean of the words, or take another teacher than {teacher.name}"
+            cure = f"leave out :cls for the mean of the words, or use a teacher other than {teacher.name}"
             raise UsageError.conflict(f"The tokenizer of {teacher.name} puts no token before a text", cure=cure)
 
     def read_tokens_steps(self, sentences: Sequence[Sequence[str]]) -> Generator[float, None, Sequences]:

@@ -16,7 +16,7 @@ from stillvec.files.compression import (
     unreadable,
 )
 from stillvec.files.csv_records import read_records
-from stillvec.files.digests import ParallelDigest, digest, file_digest
+from stillvec.files.digests import ParallelDigest, digest, digest_arrays, file_digest
 from stillvec.files.folder_layout import (
     FolderLayout,
     check_not_input,
@@ -47,6 +47,7 @@ __all__ = [
     "create_part_folder",
     "detect_encoding",
     "digest",
+    "digest_arrays",
     "exists_error",
     "file_digest",
     "find_parquet_chunks",

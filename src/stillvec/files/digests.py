@@ -3,9 +3,12 @@
 import hashlib
 import os
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 _MAX_PENDING = 4  # blocks in memory that were given and not read yet
 
@@ -15,6 +18,16 @@ def digest(chunks: Iterator[bytes]) -> str:
     state = hashlib.blake2b(digest_size=16)
     for chunk in chunks:
         state.update(chunk)
+    return state.hexdigest()
+
+
+def digest_arrays(arrays: Mapping[str, NDArray[Any]]) -> str:
+    """The digest of arrays with their names, types and shapes, in any order."""
+    state = hashlib.blake2b(digest_size=16)
+    for name in sorted(arrays):
+        array = np.asarray(arrays[name])
+        state.update(f"{name} {array.dtype.str} {array.shape};".encode())
+        state.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     return state.hexdigest()
 
 

@@ -150,4 +150,4 @@ def _recognize(path: Path) -> str:
     if not head:
         raise empty_error(path)
     what = f"one of the formats {', '.join(FORMATS)}"
-    raise FormatError.expected(what, "a file of another", path=path, cure="or give its format", code="unknown-format")
+    raise FormatError.expected(what, "another format", path=path, cure="or give its format", code="unknown-format")

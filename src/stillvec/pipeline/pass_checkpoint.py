@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from stillvec.encoding import BatchBudget
 from stillvec.errors import FormatError, StillvecWarning, UsageError
-from stillvec.files import digest, file_digest, place_beside, remove_abandoned, sync_path
+from stillvec.files import digest, digest_arrays, file_digest, place_beside, remove_abandoned, sync_path
 from stillvec.formats.tensors import map_tensors, write_tensors
+from stillvec.memory import release_pages
 from stillvec.pipeline.corpus_counts import CorpusFacts
 from stillvec.pipeline.result_folders import describe_program
 from stillvec.pipeline.settings import OF_TEACHER, Distillation, to_manifest
@@ -31,6 +32,7 @@ from stillvec.vocabulary import Vocabulary
 EVERY = 30.0  # seconds between checkpoints, at least
 _TIMES = 33  # as long as the last one took: at most 3% of the time is spent on them
 _FACTS = "facts"
+_CHECKSUM = "checksum"  # a fact, of the arrays; checkpoints of version 0.1 lack it
 _ADDED_LATER = ("weights",)  # facts that checkpoints of version 0.1 lack
 _THREADS = "threads"  # a fact whose change is reported, not rejected
 
@@ -59,7 +61,7 @@ class PassCheckpoint:
                 f"the {changed} of the stopped run, {_or_none(earlier.get(changed))}",
                 _or_none(facts[changed]),
                 path=self.path,
-                cure="give what it had, or leave out --resume to start over",
+                cure="use the same setting, or leave out --resume to start over",
             )
 
     def read(self, facts: Mapping[str, object]) -> Arrays | None:
@@ -67,8 +69,12 @@ class PassCheckpoint:
         if not self.resume or not self.path.exists():
             return None
         self.check(facts)
-        warn_threads(self._facts().get(_THREADS), facts.get(_THREADS))
-        return self._arrays()
+        earlier, arrays = self._facts(), self._arrays()
+        state = {name: array for name, array in arrays.items() if name != _FACTS}
+        if earlier.get(_CHECKSUM, checksum := _compute_checksum(state)) != checksum:
+            raise self.unreadable()
+        warn_threads(earlier.get(_THREADS), facts.get(_THREADS))
+        return arrays
 
     def sweep(self) -> None:
         """Remove what the killed run had begun to write."""
@@ -108,7 +114,9 @@ class PassCheckpoint:
         part = self.path.with_name(f".{self.path.name}.part")  # always the same name: a killed run leaves at most one
         try:
             part.parent.mkdir(parents=True, exist_ok=True)
-            write_tensors(part, {**save_state(), _FACTS: np.frombuffer(json.dumps(facts).encode(), np.uint8)})
+            state = save_state()
+            text = json.dumps({**facts, _CHECKSUM: _compute_checksum(state)})
+            write_tensors(part, {**state, _FACTS: np.frombuffer(text.encode(), np.uint8)})
             sync_path(part)
             part.replace(self.path)
             sync_path(self.path.parent)
@@ -127,6 +135,15 @@ class PassCheckpoint:
         with suppress(OSError):
             self.path.unlink(missing_ok=True)
             self.path.with_name(f".{self.path.name}.part").unlink(missing_ok=True)
+
+
+def _compute_checksum(arrays: Arrays) -> str:
+    """Of all arrays, of which one at a time is in memory if they are mapped."""
+    checksums = []
+    for name in sorted(arrays):
+        checksums.append(digest_arrays({name: arrays[name]}).encode())
+        release_pages(arrays[name])
+    return digest(iter(checksums))
 
 
 def facts_of_settings(settings: Distillation, add_to: Path | None) -> dict[str, object]:

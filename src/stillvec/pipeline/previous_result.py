@@ -142,7 +142,7 @@ def report_damage(*paths: Path) -> Iterator[None]:
             raise MemoryError from error
         names = " or ".join(map(str, paths))
         raise FormatError(
-            f"The manifest or the statistics of {names} are damaged ({error!r}); make it again."
+            f"The manifest or the statistics of {names} are damaged ({error!r}); create it again."
         ) from error
 
 

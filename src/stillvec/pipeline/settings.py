@@ -214,7 +214,7 @@ def filter_words(settings: Distillation | Training) -> WordFilter:
     if not 0 <= settings.phrase_score < 1:
         raise UsageError.expected("a number from 0 to below 1", settings.phrase_score, where="setting 'phrase_score'")
     if settings.segmenter != SPACES and (settings.phrases or settings.hyphens == "keep"):
-        raise UsageError.conflict("phrases and hyphens are found between spaces, and a segmenter finds words itself")
+        raise UsageError.conflict("phrases and hyphens cannot be combined with a segmenter")
     if settings.hyphens not in ("split", "keep"):
         raise UsageError.unknown("value", settings.hyphens, ("split", "keep"), where="setting 'hyphens'")
     return WordFilter(settings.stop_words, settings.exclude, settings.pattern, settings.numbers)

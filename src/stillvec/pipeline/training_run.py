@@ -56,7 +56,7 @@ class TrainingRun:
     def _load_parser(self) -> Parser | None:
         needed = any(baseline.parsed for baseline in self.baselines.values())
         if needed and (self.settings.phrases or self.settings.hyphens == "keep"):
-            cure = "leave out phrases and hyphens, or train these methods apart"
+            cure = "leave out phrases and hyphens, or train these methods separately"
             raise UsageError.conflict("Methods that need parses take their words from the parses", cure=cure)
         if self.settings.parser is None:
             if needed:
@@ -65,7 +65,7 @@ class TrainingRun:
                     raise UsageError.conflict("min_sentences and min_characters need paragraphs; CoNLL-U has none")
             return None
         if not needed:
-            raise UsageError.conflict(f"A parser is given, and no method of {self.settings.method} uses parses")
+            raise UsageError.conflict(f"A parser is given, but no method of {self.settings.method} uses parses")
         return load_parser(self.settings.parser)
 
     @property

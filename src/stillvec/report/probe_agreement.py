@@ -24,7 +24,7 @@ def probes_section(data: ReportData) -> Html | None:
         return None
     text = (
         "A perceptron predicts labels of words in a treebank from their vectors. The controls are random vectors, and "
-        "the most frequent label of the word in training, above which a static vector can rise for unseen words only."
+        "the most frequent label of the word in training, which a static vector can exceed only on unseen words."
     )
     parts: list[object] = [lead(text)]
     for dataset in dict.fromkeys(probe.dataset for probe in probes):

@@ -74,7 +74,7 @@ def _wins(data: ReportData) -> Html:
             cells.append(numeric(share, text, class_="up", style=f"--heat:{share:.2f}"))
         body.append(cells)
     text = (
-        "By how many metrics, over all datasets, the set of the row is significantly better than the set of the column "
+        "The number of metrics, over all datasets, on which the row's set is significantly better than the column's "
         "(paired bootstrap, 5%, Holm's correction)."
     )
     grid = table("Significant wins", ("better", *data.set_columns()), body, classes="heat")

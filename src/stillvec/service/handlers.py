@@ -104,7 +104,7 @@ def search_documents(
     hits = index.search(request.query, request.k, **settings)  # type: ignore[arg-type]
     n_characters = sum(len(hit.text) for hit in hits) if request.text else 0
     if n_characters > limits.body:
-        message = f"The passages have {n_characters:,} characters, more than {limits.body:,}; ask without 'text'."
+        message = f"The passages have {n_characters:,} characters, more than {limits.body:,}; leave out 'text'."
         raise RequestError(400, message, param="text")
     data = [
         schemas.Passage(

@@ -174,7 +174,7 @@ class CharacterLSTM(nn.Module):
         return _States(states, (torch.cat([*both], -1).to(states.dtype), states))
 
     def get_input_embeddings(self) -> nn.Embedding:
-        raise TeacherError("A character model has no token embeddings; use another method than token_table.")
+        raise TeacherError("A character model has no token embeddings; use a method other than token_table.")
 
     def _word_bounds(self, joined: Tensor) -> tuple[Tensor, Tensor]:
         """First and last position of the word of each character (B, T); a window may begin inside a word."""

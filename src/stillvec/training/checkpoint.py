@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
 
 from stillvec.errors import StillvecWarning, TrainingError
-from stillvec.files import remove_abandoned, scratch_folder, sync_path
+from stillvec.files import digest_arrays, remove_abandoned, scratch_folder, sync_path
 from stillvec.files.private_files import create_private_folder
 
+_CHECKSUM = "checksum"  # in the metadata; checkpoints of version 0.1 lack it
 _EVERY = 30.0  # seconds between checkpoints
 
 
@@ -40,7 +41,10 @@ class Checkpoint:
             return 0
         tensors = {name: torch.as_tensor(table) for name, table in model.tensors().items()}
         try:
-            stored = load_file(self.path)
+            with safe_open(self.path, "pt") as file:
+                metadata, stored = file.metadata() or {}, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            if metadata.get(_CHECKSUM, checksum := _digest(stored)) != checksum:
+                raise SafetensorError
         except (SafetensorError, OSError):
             message = f"Cannot read the checkpoint {self.path}; remove it to start again."
             raise TrainingError(message, code="unreadable-checkpoint", path=self.path) from None
@@ -65,7 +69,8 @@ class Checkpoint:
             ) as folder:  # safetensors has temporary files too
                 part = folder / self.path.name
                 numbers = {"done": done} | ({"threads": self.threads} if self.threads else {})
-                save_file(tensors | {name: torch.tensor(number) for name, number in numbers.items()}, part)
+                whole = tensors | {name: torch.tensor(number) for name, number in numbers.items()}
+                save_file(whole, part, {_CHECKSUM: _digest(whole)})
                 part.chmod(0o600)
                 sync_path(part)
                 part.replace(self.path)
@@ -78,6 +83,11 @@ class Checkpoint:
         """Remove it, and what a killed run had begun to write."""
         self.path.unlink(missing_ok=True)
         remove_abandoned(self.path.parent)
+
+
+def _digest(tensors: Mapping[str, torch.Tensor]) -> str:
+    arrays = {name: tensor.reshape(-1).view(torch.uint8).numpy() for name, tensor in tensors.items()}
+    return digest_arrays(arrays)
 
 
 def warn_threads(earlier: object, now: object) -> None:

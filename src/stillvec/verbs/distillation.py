@@ -366,7 +366,7 @@ class _Call:
 
     def plan(self) -> Plan:
         if self.engine == "ray" or int(os.environ.get("WORLD_SIZE", "1")) > 1:
-            raise UsageError.conflict("plan and --dry-run are for a run of one process")
+            raise UsageError.conflict("plan and --dry-run work with a single process only")
         with self._threads(), show_progress(self.progress) as listener:
             from stillvec.pipeline.plan import plan_run
 
@@ -409,7 +409,7 @@ class _Call:
         others = "torchrun" if group is not None else "engine='ray'" if self.engine == "ray" else None
         if others is None:
             if self.address or self.workers:
-                raise UsageError.conflict("address and workers are for engine='ray'")
+                raise UsageError.conflict("address and workers require engine='ray'")
             return Run(
                 self.settings,
                 self.corpus,
@@ -421,10 +421,10 @@ class _Call:
                 given=self.given,
             )
         if self.resume:
-            raise UsageError.conflict(f"resume is for a run of one process, and {others} starts several")
+            raise UsageError.conflict(f"resume works with a single process only, and {others} starts several")
         if group is None:
             if self.threads:
-                raise UsageError.conflict("threads is for this machine; a Ray cluster assigns processors itself")
+                raise UsageError.conflict("threads works on this machine only; a Ray cluster assigns CPUs itself")
             from stillvec.distributed.ray_reader import RayReader
 
             reader: Reader = RayReader(self.address, self.workers)

@@ -71,7 +71,7 @@ def extract_glossary(
             best[entry.term.casefold()] = entry
     if not best:
         raise CorpusError(
-            f"No definition was found in {source!r}; it needs one of: {', '.join(FORMS)}.", code="no-terms"
+            f"No definition was found in {source!r}; expected one of these forms: {', '.join(FORMS)}.", code="no-terms"
         )
     found = ExtractedGlossary(tuple(best.values()))
     if path is not None:

@@ -58,13 +58,13 @@ def check_joint(arguments: Mapping[str, Any]) -> None:
         ("prompt", "give one teacher"),
     ):
         if arguments[name] is not None:
-            raise UsageError.conflict(f"{name} is for one teacher; {cure}")
+            raise UsageError.conflict(f"{name} works with one teacher only; {cure}")
     if str(arguments["layer"]) == "all":
-        raise UsageError.conflict("layer='all' is for one teacher: others have other layers")
+        raise UsageError.conflict("layer='all' works with one teacher only, since the layers of teachers differ")
     if arguments["purpose"] not in ("words", "corpus"):
-        raise UsageError.conflict(f"several teachers are for words, not for {arguments['purpose']}; give one teacher")
+        raise UsageError.conflict(f"purpose={arguments['purpose']!r} works with one teacher only")
     if arguments["engine"] != "local" or "WORLD_SIZE" in os.environ:
-        raise UsageError.conflict("several teachers are read by one process; distil each, then combine with svd")
+        raise UsageError.conflict("several teachers need a single process; distil each, then combine with svd")
 
 
 def check_teachers(teachers: Sequence[str], arguments: Mapping[str, Any]) -> None:

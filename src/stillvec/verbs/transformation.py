@@ -333,7 +333,7 @@ def _replace_spaces(vectors: WordVectors, char: str) -> WordVectors:
     words = [word.replace(" ", char) for word in old.words]
     for word, before in zip(words, old.words, strict=True):
         if word != before and word in old.index:
-            raise UsageError.conflict(f"With {char!r} for the space, {before!r} becomes the other word {word!r}")
+            raise UsageError.conflict(f"with {char!r} in place of the space, {before!r} becomes {word!r}, another word")
     vocabulary = old.like(words, old.counts.tolist())
     subwords, contexts = vectors.subwords, vectors.contexts
     return WordVectors(vocabulary, vectors.matrix, subwords=subwords, contexts=contexts, provenance=vectors.provenance)

@@ -78,7 +78,7 @@ def test_less_is_better_and_does_not_count_in_the_mean(tmp_path: Path) -> None:
     assert start.significant
     assert {pair.metric for pair in report.comparisons} == {"same-start", "same-stem", "top-hub", "hubness"}
     assert all(np.isnan(mean.value) for mean in rank_sets(report))
-    assert "Less is better: same-start, same-stem, top-hub, hubness." in str(report)
+    assert "Lower is better: same-start, same-stem, top-hub, hubness." in str(report)
     page = tmp_path / "report.html"
     write_report(report, sets, page)
     row = re.search(r"same-start</small></th>(.*?)</tr>", page.read_text("utf-8"))

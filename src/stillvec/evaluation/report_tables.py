@@ -238,7 +238,7 @@ def _all_differences(report: Report, labels: Labels) -> Tables:
     title = f"differences x 100 [95%] on the same items; * significant at 5%, Holm's correction for {n_tested}"
     notes = [] if len(pairs) == 1 else [f"Sets: {', '.join(f'{at} {name}' for name, at in numbers.items())}."]
     if less := [*dict.fromkeys(comparison.metric for comparison in comparisons if comparison.lower_is_better)]:
-        notes.append(f"Less is better: {', '.join(less)}.")
+        notes.append(f"Lower is better: {', '.join(less)}.")
     yield TextTable(title, ("dataset", *(f"{short[a]} - {short[b]}" for a, b in pairs)), cells, notes)
 
 

@@ -10,7 +10,7 @@ async function showDocuments(params, isCurrent) {
   const hits = await source.query("documents", { text, method });
   if (!isCurrent()) return;
   $("hits").replaceChildren(...hits.map(makeHit));
-  if (!hits.length) $("about-documents").textContent = "Nothing found: no passage has a word of it or similar ones.";
+  if (!hits.length) $("about-documents").textContent = "Nothing found: no passage contains its words or similar ones.";
 }
 
 function makeHit({ score, id, position, snippet, highlights }) {

@@ -78,7 +78,7 @@ function drawLists(lists, isCurrent) {
   const show = (list, metric) => (!(metric in list) ? "–" : metric === "hubness" ? list[metric].toFixed(1) : `${(100 * list[metric]).toFixed(1)}%`);
   const rows = lists.map((list) => make("tr", {}, make("th", { scope: "row" }, colourDot(list.name), ...breakName(list.name)), ...metrics.map(([metric]) => make("td", {}, show(list, metric)))));
   const head = make("tr", {}, make("th", {}, "vectors"), ...metrics.map(([, title]) => make("th", { class: "num" }, title)));
-  const note = "Of the ten nearest words of 300 frequent ones. Hubness is 0 if no word is in more lists than others. Less is better.";
+  const note = "Of the ten nearest words of 300 frequent ones. Hubness is 0 if no word is in more lists than others. Lower is better.";
   $("lists").replaceChildren(make("h2", {}, "Lists of nearest words"), make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows)), make("p", { class: "note" }, note));
 }
 

@@ -17,7 +17,7 @@ from fuzzed_readers import MADE, RECIPE, TREE, WORDNET, readers_of
 from fuzzing import ROOM, Reader, fuzz, place
 from tiny_teachers import write_tiny_model
 
-from stillvec import SearchIndex, Vocabulary, WordVectors, index
+from stillvec import SearchIndex, Vocabulary, WordVectors, fit, index, load_head
 from stillvec.cli import completion_command
 from stillvec.corpus import Corpus
 from stillvec.corpus.wikitext import plain_paragraphs
@@ -483,6 +483,17 @@ def test_a_search_index_with_a_damaged_manifest_is_refused(tmp_path: Path, file:
     (tmp_path / file).write_text(json.dumps({**manifest, **entry}))
     with pytest.raises(FormatError):
         SearchIndex.load(tmp_path / "i")
+
+
+@pytest.mark.parametrize(
+    "entry", [{"threshold": {}}, {"threshold": float("nan")}, {"threshold": 2}, {"multilabel": "no"}]
+)
+def test_a_head_with_a_damaged_manifest_is_refused(tmp_path: Path, entry: dict[str, Any]) -> None:
+    fit(VECTORS, [("ice", "cold"), ("fire", "warm")] * 10, out=tmp_path / "h")
+    manifest = json.loads((tmp_path / "h" / "manifest.json").read_text())
+    (tmp_path / "h" / "manifest.json").write_text(json.dumps({**manifest, **entry}))
+    with raises(FormatError, code="damaged", path=tmp_path / "h" / "manifest.json"):
+        load_head(tmp_path / "h")
 
 
 def test_labels_of_a_tree_that_are_not_finite_are_not_numbers(tmp_path: Path) -> None:

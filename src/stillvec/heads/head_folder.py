@@ -72,6 +72,10 @@ def load_head(path: str | os.PathLike[str]) -> Head:
         kind = settings_from(HEADS[name], settings if isinstance(settings, dict) else {"settings": settings}, _MANIFEST)
     except (UsageError, TypeError) as error:
         raise damage_error(folder / _MANIFEST, _KIND, error) from None
+    threshold, multilabel = manifest.get("threshold", 0.5), manifest.get("multilabel", False)
+    if type(threshold) not in (int, float) or not 0 <= threshold <= 1 or type(multilabel) is not bool:
+        problem = f"threshold {threshold!r:.40}, multilabel {multilabel!r:.40}"
+        raise damage_error(folder / _MANIFEST, _KIND, problem)
     text = decode_text((folder / _LABELS).read_bytes(), folder / _LABELS)
     labels = text.split("\n")[:-1]
     if len(labels) != manifest.get("labels") or len({*labels}) != len(labels):

@@ -10,7 +10,9 @@ components, as `--teacher A,B` does with 0.5.
     python recipes/joint_teachers.py search NAME=out/teachers/MPNet/auto NAME=out/teachers/MPNet/dictionary ...
 
 `search` joins any sets of the same words: rows are centred and scaled to unit length, and the weights of all sets but
-the first are chosen one after another, as long as the development mean rises. A script because it tries the weights.
+the first are chosen one after another, as long as the development mean rises. A word that a set says nothing of, as
+glosses of a word without one, gets there what ridge regression predicts from the sets that know all words. A script
+because it tries the weights.
 """
 
 from __future__ import annotations
@@ -49,7 +51,8 @@ JOINT = [("MPNet", "MiniLM"), ("MPNet", "granite"), ("MPNet", "MiniLM", "granite
 WEIGHTS = (0.5, 0.7, 1.0)
 GRID = (0.0, 0.2, 0.35, 0.5, 0.7, 1.0, 1.4)
 LEAST_GAIN = 0.05  # of the development mean, for a change of a weight
-DIM = 300
+RIDGE = 0.1  # of the mean squared length of a column
+DIMS = (300, 450, 600, 1200)  # principal components of the last weighting
 HEADERS = {
     "teachers-parts": "| teacher | `auto` | `auto`, W | `aggregate` | `decontextualized` | `additive` | `whitened_window` | same start, `auto` | same start, W |",  # noqa: E501
     "teachers-joint": "| teachers | weight | dev | 8 | SimLex | SimVerb | RareWord | MEN |",
@@ -91,7 +94,7 @@ class JointSpace:
         if any(each.vocabulary.words != self.vocabulary.words for each in sets.values()):
             raise SystemExit("Expected sets of the same words in the same order.")
         self.names = (*sets,)
-        self.matrices = [direct_rows(each) for each in sets.values()]
+        self.matrices = fill_rows([direct_rows(each) for each in sets.values()])
         self.pairs: dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]] = {}  # (3, S, n): products; ratings
         for path in sorted((data_folder() / "similarity").glob("*.tsv")):
             items = Similarity().read(path)
@@ -111,9 +114,9 @@ class JointSpace:
         return scores
 
     def join(self, weights: tuple[float, ...]) -> WordVectors:
-        """The first principal components of the weighted sets."""
+        """The weighted sets side by side."""
         chosen = [weight * rows for weight, rows in zip(weights, self.matrices, strict=True) if weight]
-        return Pca(DIM)(WordVectors(self.vocabulary, np.hstack(chosen)))
+        return WordVectors(self.vocabulary, np.hstack(chosen))
 
 
 def direct_rows(vectors: WordVectors) -> NDArray[np.float32]:
@@ -122,6 +125,22 @@ def direct_rows(vectors: WordVectors) -> NDArray[np.float32]:
     rows = rows - rows.mean(0)
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.where(lengths > 0.1 * np.median(lengths), unit_rows(rows), 0).astype(np.float32)
+
+
+def fill_rows(matrices: list[NDArray[np.float32]]) -> list[NDArray[np.float32]]:
+    """Zero rows of a set as ridge regression predicts them from the sets without zero rows, of length one."""
+    known = [rows.any(axis=1) for rows in matrices]
+    complete = [rows for rows, mask in zip(matrices, known, strict=True) if mask.all()]
+    filled = []
+    for rows, mask in zip(matrices, known, strict=True):
+        if complete and not mask.all():
+            others = np.hstack(complete)
+            moments = others[mask].T @ others[mask]
+            penalty = RIDGE * np.trace(moments) / len(moments) * np.eye(len(moments))
+            onto = np.linalg.solve(moments + penalty, others[mask].T @ rows[mask]).astype(np.float32)
+            rows = np.where(mask[:, None], rows, unit_rows(others @ onto))
+        filled.append(rows)
+    return filled
 
 
 def search_weights(space: JointSpace) -> None:
@@ -142,7 +161,9 @@ def search_weights(space: JointSpace) -> None:
             break
         best, weights = max(means), trials[int(np.argmax(means))]
         print_weights(space, weights)
-    print_scores(f"the last, {DIM} components", score_similarity(space.join(weights)))
+    joint = space.join(weights)
+    for dim in sorted({min(dim, joint.dim) for dim in DIMS}):
+        print_scores(f"the last, {dim} components", score_similarity(Pca(dim)(joint)))
 
 
 def print_weights(space: JointSpace, weights: tuple[float, ...]) -> None:

@@ -129,7 +129,7 @@ def direct_rows(vectors: WordVectors) -> NDArray[np.float32]:
 
 def fill_rows(matrices: list[NDArray[np.float32]]) -> list[NDArray[np.float32]]:
     """Zero rows of a set as ridge regression predicts them from the sets without zero rows, of length one."""
-    known = [rows.any(axis=1) for rows in matrices]
+    known = [np.asarray(np.abs(rows).sum(axis=1) > 0) for rows in matrices]
     complete = [rows for rows, mask in zip(matrices, known, strict=True) if mask.all()]
     filled = []
     for rows, mask in zip(matrices, known, strict=True):

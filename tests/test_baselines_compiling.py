@@ -26,7 +26,7 @@ def test_machine_code_is_cached_only_where_nobody_else_can_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: int | None, cached: bool
 ) -> None:
     numba = pytest.importorskip("numba")
-    from stillvec.baselines.compiled_loops import compile_loop
+    from stillvec.training.loop_compiler import compile_loop
 
     def doubled(number: float) -> float:
         return number + number
@@ -47,7 +47,7 @@ def test_machine_code_is_cached_only_where_nobody_else_can_write(
 
 def test_where_nothing_can_be_kept_loops_are_compiled_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     caching = pytest.importorskip("numba.core.caching")
-    from stillvec.baselines.compiled_loops import compile_loop
+    from stillvec.training.loop_compiler import compile_loop
 
     def doubled(number: float) -> float:
         return number + number

@@ -11,10 +11,12 @@ from tiny_corpus import collect_statistics, counted, matrix_of, sentences
 from tiny_teachers import tiny_teacher
 from torch import Tensor
 
+from stillvec.learners import x2static
 from stillvec.learners.context_blocks import ContextBlock
 from stillvec.learners.whitened_context import WhitenedContext
 from stillvec.learners.x2static import LogisticTable, X2Static, X2StaticBatch, gradient_per_target, gradient_shared
 from stillvec.registry import settings_from
+from stillvec.teachers.device import torch_threads
 from stillvec.training.negative_sampling import NegativeSampler, keep_probability
 from stillvec.training.optimizers import RowAdam
 from stillvec.training.schedule import Schedule
@@ -131,6 +133,35 @@ def test_steps_are_those_of_sparse_adam() -> None:
         adam.step()
         mine.update(torch.tensor(rows), gradient.clone(), rate)
         assert torch.allclose(mine.table, theirs.detach(), atol=1e-6)
+
+
+@pytest.mark.slow  # compiles for seconds
+def test_compiled_steps_are_those_of_torch_whatever_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("numba")
+    monkeypatch.setattr(x2static, "_MIN_COMPILED", 1)
+    settings = X2Static(bias=True, negatives=4, epochs=1)
+    contexts = F.pad(torch.randn(6, 8, generator=random(1)), (0, 1), value=1.0)
+    words = torch.randint(500, (400,), generator=random(2))
+    sentence = torch.randint(6, (400,), generator=random(3)).sort().values
+    tables, losses = [], []
+    for n_threads, compiled in ((1, False), (1, True), (3, True)):
+        model = LogisticTable(settings, torch.ones(500), [], 8, torch.device("cpu"))
+        assert model.update_rows is not None
+        if not compiled:
+            model.update_rows = None
+        with torch_threads(n_threads):
+            losses.append(
+                [float(model.step(X2StaticBatch(contexts, words, sentence), random(4), 0.1)) for _ in range(3)]
+            )
+        tables.append(model.table.clone())
+    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
+    torch.testing.assert_close(tables[0], tables[1], rtol=1e-4, atol=1e-5)
+    assert torch.equal(tables[1], tables[2])
+    assert losses[1] == losses[2]
+
+
+def test_a_small_table_is_not_compiled_for() -> None:
+    assert LogisticTable(X2Static(), torch.ones(9), [], 8, torch.device("cpu")).update_rows is None
 
 
 def test_subsampling_keeps_the_papers_share() -> None:

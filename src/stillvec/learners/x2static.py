@@ -24,7 +24,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from stillvec.errors import UsageError
+from stillvec.errors import MissingExtra, UsageError
 from stillvec.learners.context_blocks import ContextBlock
 from stillvec.learners.stored_contexts import StoredContexts
 from stillvec.learners.trained_learner import TrainedLearner
@@ -43,6 +43,7 @@ from stillvec.training.step_graph import (
     spread_padding,
 )
 
+_MIN_COMPILED = 1 << 20  # numbers of a table; for fewer, compiling takes longer than it saves
 _log = logging.getLogger(__name__)
 
 
@@ -156,6 +157,8 @@ class LogisticTable:
             table[:, width] = odds.clamp(1e-6, 1e6).log() - logit
         self.optimizer = RowAdam(table, spare=self.padded)
         self.graph = StepGraph(self.step_padded, self.optimizer.whole)
+        large = device.type == "cpu" and table.numel() >= _MIN_COMPILED
+        self.update_rows = _find_compiled_step() if large and not settings.shared_negatives else None
 
     @property
     def table(self) -> Tensor:
@@ -251,9 +254,24 @@ class LogisticTable:
             rows, gradient, loss = gradient_shared(self.table, batch, negatives, settings.negatives)
         else:
             negatives = self.sampler.draw((len(batch.words), settings.negatives), generator)
+            if self.update_rows is not None:
+                size = float(self.optimizer.step_sizes([lr]))
+                words, sentence = join_targets(batch, negatives)
+                state = self.optimizer.whole
+                return torch.tensor(self.update_rows(state, batch.contexts, words, sentence, len(batch.words), size))
             rows, gradient, loss = gradient_per_target(self.table, batch, negatives)
         self.optimizer.update(rows, gradient, lr)
         return loss
+
+
+@cache
+def _find_compiled_step() -> Callable[..., float] | None:
+    """The step as a compiled loop, where numba is installed."""
+    try:
+        from stillvec.learners.compiled_logistic_step import update_rows
+    except MissingExtra:
+        return None
+    return update_rows
 
 
 @cache
@@ -274,10 +292,15 @@ def _find_fused_step(device: torch.device) -> Callable[..., Tensor] | None:
 RowGradient = tuple[Tensor, Tensor, Tensor]  # the rows that a batch touches, the gradient by them, the loss
 
 
+def join_targets(batch: X2StaticBatch, negatives: Tensor) -> tuple[Tensor, Tensor]:
+    """The words and sentences of the targets (P,), then of their negatives (P, k)."""
+    sentence = torch.cat([batch.sentence, batch.sentence.repeat_interleave(negatives.shape[1])])
+    return torch.cat([batch.words, negatives.reshape(-1)]), sentence
+
+
 def gradient_per_target(table: Tensor, batch: X2StaticBatch, negatives: Tensor) -> RowGradient:
     """The gradient of the loss of a batch, with negatives per target (P, k)."""
-    targets = torch.cat([batch.words, negatives.reshape(-1)])
-    sentence = torch.cat([batch.sentence, batch.sentence.repeat_interleave(negatives.shape[1])])
+    targets, sentence = join_targets(batch, negatives)
     sign = torch.ones(len(targets), device=table.device)
     sign[len(batch.words) :] = -1
     order = torch.argsort(targets, stable=True)

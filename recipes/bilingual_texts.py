@@ -2,11 +2,12 @@
 
     apt-get install dict-freedict-{eng-{deu,fra,spa,ita},{deu,fra,spa,ita}-eng} gimp-help-{en,de,fr,es,it} \\
         libreoffice-help-{en-us,de,fr,es,it}
-    python recipes/bilingual_texts.py [--root /]
+    python recipes/bilingual_texts.py [--root /] [--texts DIR [--min-count 1] --only de fr]
 
 The texts are the manuals of LibreOffice and GIMP, each paragraph once. The dictionaries are FreeDict's of both
-directions: single words in lower case, that the texts of both languages have at least five times. A script because no
-command reads manuals or dictd files.
+directions: single words in lower case, that the texts of both languages have at least five times. With `--texts` only
+dictionaries are made, of the words of DIR/en.txt, DIR/de.txt, ... A script because no command reads manuals or dictd
+files.
 """
 
 from __future__ import annotations
@@ -90,18 +91,26 @@ def _decode(number: str) -> int:
 def main() -> None:
     parser = argument_parser(__doc__)
     parser.add_argument("--root", type=Path, default=Path("/"))
-    root: Path = parser.parse_args().root
+    parser.add_argument("--texts", type=Path, metavar="DIR")
+    parser.add_argument("--min-count", type=int, default=MIN_COUNT)
+    parser.add_argument("--only", nargs="+", choices=LANGUAGES, default=[*LANGUAGES])
+    options = parser.parse_args()
+    root: Path = options.root
     FOLDER.mkdir(parents=True, exist_ok=True)
     counts: dict[str, Counter[str]] = {}
-    for language in ("en", *LANGUAGES):
-        texts = [*read_manuals(root, language)]
-        (FOLDER / f"{language}.txt").write_text("\n".join(texts) + "\n", encoding="utf-8")
+    for language in ("en", *options.only):
+        if options.texts:
+            texts = (options.texts / f"{language}.txt").read_text("utf-8").splitlines()
+        else:
+            texts = [*read_manuals(root, language)]
+            (FOLDER / f"{language}.txt").write_text("\n".join(texts) + "\n", encoding="utf-8")
         counts[language] = Counter(word for text in texts for word in _WORD.findall(text.lower()))
         print(f"{language}: {len(texts):,} paragraphs, {counts[language].total():,} words", flush=True)
-    for language, code in LANGUAGES.items():
+    for language in options.only:
+        code = LANGUAGES[language]
         pairs = dict.fromkeys(read_dictionary(root, f"freedict-eng-{code}"))
         pairs |= dict.fromkeys((b, a) for a, b in read_dictionary(root, f"freedict-{code}-eng"))
-        known = [p for p in pairs if counts["en"][p[0]] >= MIN_COUNT <= counts[language][p[1]]]
+        known = [p for p in pairs if min(counts["en"][p[0]], counts[language][p[1]]) >= options.min_count]
         known.sort(key=lambda pair: (-counts["en"][pair[0]], pair))
         lines = "".join(f"{a}\t{b}\n" for a, b in known)
         (FOLDER / f"en-{language}.tsv").write_text(lines, encoding="utf-8")

@@ -13,9 +13,12 @@ from stillvec.verbs.fitting import fit
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add_common(parser, "vectors")
+    several = (
+        "folders of vectors, or files in any supported format; several for a tagger, which weighs them for each word"
+    )
+    add("vectors", nargs="+", metavar="VECTORS", help=several)
     data = "label and text per line, a CSV with columns text and label, CoNLL columns; or NAME of NAME.train.txt"
-    add("--on", required=True, metavar="DATASET", help=f"labelled data: {data}")
+    add("--on", required=True, nargs="+", metavar="DATASET", help=f"labelled data: {data}; several are learnt together")
     kinds = f"one of {', '.join(HEADS)} (default: %(default)s)"
     add("--head", default="linear", metavar="NAME[:key=value,...]", help=kinds)
     add("--list-heads", action=List, const=HEADS, help="list all heads with their settings")
@@ -39,7 +42,9 @@ def run(options: argparse.Namespace) -> int:
     names = ("multilabel", "text_field", "label_field", "packing", "seed", "seeds", "device", "resume", "force")
     with show_events(quiet=options.quiet) as listener:
         head = fit(
-            options.vectors, options.on, options.head, options.options, out=options.out, progress=listener,
+            options.vectors if len(options.vectors) > 1 else options.vectors[0],
+            options.on if len(options.on) > 1 else options.on[0],
+            options.head, options.options, out=options.out, progress=listener,
             **{name: getattr(options, name) for name in names},
         )  # fmt: skip
     if not is_finished(options.out):

@@ -3,7 +3,8 @@
 Orthogonal Procrustes with self-learning (Artetxe et al. 2018) and CSLS retrieval (Conneau et al. 2018); before it each
 space may be mapped to another order of similarity (Vulić, Korhonen & Glavaš 2020); after it the directions may be
 weighted by the agreement of the two spaces (symmetric re-weighting of VecMap, Artetxe et al. 2018), or the rotation be
-replaced by a linear map that RCSLS trains from it (Joulin et al. 2018).
+replaced by a linear map that RCSLS trains from it (Joulin et al. 2018). Spaces of one multilingual teacher are aligned
+already: `mapping=none` only subtracts the mean of each.
 """
 
 from collections.abc import Sequence
@@ -62,7 +63,7 @@ class Align:
     reweight: float = 0.0  # power of the agreement, for two spaces; 0.5 in VecMap; 0: rotation only
     tags: tuple[str, ...] = ()
     words: Words = "union"
-    mapping: Literal["procrustes", "rcsls"] = "procrustes"  # rcsls: gradient steps on the seed, from the rotation
+    mapping: Literal["procrustes", "rcsls", "none"] = "procrustes"  # rcsls: gradient steps from it; none: only centre
     steps: int = 10  # of RCSLS
     rate: float = 1.0  # learning rate of RCSLS; 1 to 50 in the paper
     spectral: bool = False  # RCSLS: limit the singular values of the map to 1
@@ -71,8 +72,8 @@ class Align:
         check_least(self, rounds=0, candidates=1, neighbours=1, steps=1)
         if not 0 < self.rate < np.inf:
             raise UsageError.expected("a finite number above 0", self.rate, where="rate")
-        if self.mapping == "rcsls" and self.reweight:
-            raise UsageError.conflict("reweight is for rotations, and mapping=rcsls is none")
+        if self.mapping != "procrustes" and self.reweight:
+            raise UsageError.conflict(f"reweight is for rotations, and mapping={self.mapping} is none")
         if not 0 <= self.reweight <= 1:
             raise UsageError.expected("0 to 1", self.reweight, where="reweight")
         if len(set(self.tags)) < len(self.tags):
@@ -99,6 +100,8 @@ class Align:
         width = max(space.dim for space in spaces)
         alphas = self.alphas or (0.0,) * len(spaces)
         first, *others = (self._prepare(*pair, width) for pair in zip(spaces, alphas, strict=True))
+        if self.mapping == "none":
+            return [first, *others]
         rotated = [self._rotate(first, other) for other in others]
         aligned = [first, *([self._train(first, other) for other in rotated] if self.mapping == "rcsls" else rotated)]
         return self._reweight(*aligned) if self.reweight else aligned

@@ -4,7 +4,9 @@ Files: `bitext/NAME-XX-YY.tsv` with a sentence of XX, a tab and its translation 
 the sentence of highest cosine; it is correct if its text is that of the translation. `accuracy` is the mean of
 `accuracy-forward` (from XX to YY) and `accuracy-backward`; `accuracy-centred` is the same after the mean vector of each
 language was subtracted, that of the tested sentences, whose pairing it does not use. `accuracy-length` is a control
-that answers the sentence of most similar length. `known-words` is the share of known words of a pair.
+that answers the sentence of most similar length. `languages` is how often logistic regression tells from a vector that
+it has not seen in which language the sentence is, `languages-centred` after centring (50: not at all). `known-words` is
+the share of known words of a pair.
 
 The representation is one multilingual space, or vectors of both languages whose words are prefixed with the language
 (`en:dog`, `de:hund`), as written by `stillvec combine --method align:tags=en,de`. A prefix is the code in the file name
@@ -27,6 +29,7 @@ from stillvec.evaluation.supervised import quotient, share
 from stillvec.evaluation.tasks import Answers, Items, TextTask
 from stillvec.evaluation.text_baselines import LengthEncoder
 from stillvec.heads.dataset_files import lines
+from stillvec.heads.linear_probe import tell_groups
 from stillvec.heads.lookup import Lookup
 from stillvec.heads.sequence_batches import Representation
 from stillvec.numerics import unit_rows
@@ -71,7 +74,7 @@ class BitextItems(Items):
 @dataclass(frozen=True)
 class Bitext(TextTask):
     files: ClassVar[tuple[str, ...]] = ("bitext", ".tsv")
-    controls: ClassVar[tuple[str, ...]] = ("-words", "-length")
+    controls: ClassVar[tuple[str, ...]] = ("-words", "-length", "languages", "languages-centred")
 
     def read(self, path: Path) -> Items:
         pairs: list[tuple[str, str]] = []
@@ -108,9 +111,17 @@ class Bitext(TextTask):
             "accuracy-backward": backward,
             "accuracy-centred": np.mean(_match(centred, sides), axis=0),
             "accuracy-length": np.mean(_match(lengths, sides), axis=0),
+            **{f"languages{name}": _tell(part, seen) for name, part in (("", rows), ("-centred", centred))},
             "known-words": np.nan_to_num(quotient(n_words[:, 0], n_words[:, 1])),
         }
         return Answers(seen[0] & seen[1], values)
+
+
+def _tell(rows: Sequence[NDArray[np.float32]], seen: Sequence[Mask]) -> NDArray[np.float64]:
+    """The accuracy of a probe of the language of sentences, once for each pair (n,)."""
+    both = seen[0] & seen[1]
+    value = tell_groups([unit_rows(side[both]) for side in rows]) if both.sum() > 1 else np.nan
+    return np.full(len(both), value)
 
 
 def _match(rows: Sequence[NDArray[np.float32]], sides: Sequence[Sequence[str]]) -> tuple[Mask, Mask]:

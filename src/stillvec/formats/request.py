@@ -83,6 +83,9 @@ def digest_json(value: object) -> str:
 def digest_setting_files(settings: Mapping[str, Any]) -> dict[str, str]:
     """Digests of the files that settings name."""
     paths = {name: Path(value) for name, value in settings.items() if isinstance(value, str | Path) and str(value)}
+    for name, value in settings.items():
+        listed = [each for each in value if isinstance(each, Path)] if isinstance(value, tuple) else []
+        paths |= {f"{name} {number}": each for number, each in enumerate(listed, 1)}
     return {name: file_digest(path) for name, path in paths.items() if path.is_file()}
 
 

@@ -29,6 +29,11 @@ _TOKEN = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]")
 _BLOCK = 4096  # texts at once
 
 
+def split_tokens(text: str) -> list[str]:
+    """The words and punctuation of a text, as a tagger reads them."""
+    return _TOKEN.findall(text)
+
+
 @dataclasses.dataclass(frozen=True)
 class Explanation:
     """Why a text has its label: its words and their weights, and the nearest training texts of a `knn`."""
@@ -37,7 +42,7 @@ class Explanation:
     words: tuple[str, ...] = ()
     weights: tuple[float, ...] = ()  # of each word
     examples: tuple[tuple[str, str, float], ...] = ()  # (text, label, cosine)
-    experts: tuple[tuple[str, tuple[float, ...]], ...] = ()  # of a tagger: (type, its weight for each word)
+    experts: tuple[tuple[str, tuple[float, ...]], ...] = ()  # of a tagger: (type or source, its weight for each word)
 
 
 class Head:
@@ -215,7 +220,7 @@ class Head:
 
     def _read_sentences(self, texts: Iterable[Any]) -> list[list[str]]:
         """Words of sentences; a text is divided into words and punctuation."""
-        sentences = [_TOKEN.findall(text) if isinstance(text, str) else [*text] for text in texts]
+        sentences = [split_tokens(text) if isinstance(text, str) else [*text] for text in texts]
         return [check_strings(words, f"texts[{number}]") for number, words in enumerate(sentences)]
 
     def split_words(self, text: str) -> list[str]:
@@ -225,7 +230,7 @@ class Head:
         ----------
         text: the text.
         """
-        return _TOKEN.findall(text)
+        return split_tokens(text)
 
     def _tag(self, sentences: list[list[str]]) -> list[list[str]]:
         assert isinstance(self.kind, Tagger)
@@ -237,10 +242,16 @@ class Head:
     def _explain_tags(self, sentences: list[list[str]]) -> list[Explanation]:
         assert isinstance(self.kind, Tagger)
         sequences = self._lookup.read_tokens(sentences)
-        gates = self.kind.open_gate(self.arrays, sequences)
+        gates: Floats32 | None
+        if "widths" in self.arrays:
+            gates = self.kind.weigh_sources(self.arrays, sequences.table[sequences.ids])
+            types = [str(source["name"]) for source in self.manifest["sources"]]
+        else:
+            gates = self.kind.open_gate(self.arrays, sequences)
+            types = sorted({name.partition("-")[2] or name for name in self.labels})
         if gates is None:
-            raise UsageError("This tagger has no experts to show; fit it with --with experts.", code="no-explanation")
-        types = sorted({name.partition("-")[2] or name for name in self.labels})
+            what = "This tagger has no experts or several sets of vectors to show; fit it with --with experts."
+            raise UsageError(what, code="no-explanation")
         found = []
         for words, tags, end in zip(sentences, self._tag(sentences), sequences.ends.tolist(), strict=True):
             part = gates[end - len(words) : end]

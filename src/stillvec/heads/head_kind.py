@@ -44,6 +44,8 @@ class Lesson:
     targets: Floats  # (n, k) of all items
     options: Mapping[str, TrainingOption] = field(default_factory=dict)  # those that are active
     soft: NDArray[np.float32] | None = None  # (n + m, k) a teacher's labels of the items and of unlabelled texts
+    widths: tuple[int, ...] = ()  # of the sources that a row has side by side, if there are several
+    languages: Rows | None = None  # (n + m,) for `invariant`; negative for development and test items
     seeds: tuple[int, ...] = (0,)
     device: str = "auto"
     checkpoint: Checkpoint | None = None

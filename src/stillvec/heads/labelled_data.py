@@ -33,6 +33,7 @@ Item = tuple[Any, tuple[str, ...]]  # what is read, and its label, labels, or th
 _SUFFIXES = (".txt", ".tsv", ".csv", ".conllu", ".conll", ".jsonl")
 _LABELS = ("label", "labels", "category", "class")
 _PARTS = ("train", "dev", "test")
+_JOINED = ("items", "labels", "files")
 _HEAD_BYTES = 4096  # that show whether a file is text
 
 
@@ -48,6 +49,7 @@ class LabelledData:
     test: Rows
     multilabel: bool = False
     files: tuple[Path, ...] = ()
+    datasets: Rows | None = None  # (n,) the number of that of each item, if there are several
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -84,8 +86,12 @@ def read_data(
     text_field: str = "text",
     label_field: str | None = None,
 ) -> LabelledData:
-    """Read a dataset, given by a file, by the path without `.train.txt`, or by (item, label) pairs."""
+    """Read a dataset, given by a file, by the path without `.train.txt`, or by (item, label) pairs; or several."""
     if not isinstance(source, str | os.PathLike):
+        source = [*source]
+        if source and all(isinstance(each, str | os.PathLike) for each in source):
+            settings: dict[str, Any] = {"text_field": text_field, "label_field": label_field}
+            return join_data([read_data(each, unit, multilabel=multilabel, **settings) for each in source])
         pairs = [(item, _as_labels(labels)) for item, labels in map(_check_pair, source)]
         if not pairs:
             raise DatasetError.expected("labelled items", "none")
@@ -147,6 +153,21 @@ def _divide(parts: dict[str, list[Item]], unit: Unit, multilabel: bool, files: t
     if len(data.names) < 2:
         raise DatasetError.expected("two labels or more", len(data.names), path=next(iter(files), None))
     return data
+
+
+def join_data(parts: Sequence[LabelledData]) -> LabelledData:
+    """The items of several datasets, one after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    sizes = [len(part.items) for part in parts]
+    starts = np.cumsum(sizes) - sizes
+    train, dev, test = (
+        np.concatenate([getattr(part, name) + start for part, start in zip(parts, starts, strict=True)])
+        for name in _PARTS
+    )
+    items, labels, files = (tuple(chain.from_iterable(getattr(part, name) for part in parts)) for name in _JOINED)
+    several, numbers = any(part.multilabel for part in parts), np.repeat(np.arange(len(parts)), sizes)
+    return LabelledData(parts[0].unit, items, labels, train, dev, test, several, files, numbers)
 
 
 def _as_labels(labels: Any) -> tuple[str, ...]:

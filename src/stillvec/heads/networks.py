@@ -28,15 +28,16 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn import functional
 
 from stillvec.heads.crf import Steps, best_paths, negative_log_likelihood
-from stillvec.heads.sequence_batches import Sequences
-from stillvec.heads.training_options import Auxiliary, Experts, TrainingOption
+from stillvec.heads.sequence_batches import UNKNOWN, Sequences
+from stillvec.heads.training_options import Auxiliary, Experts, Invariant, TrainingOption
 from stillvec.numerics.array_types import Floats, Rows
 from stillvec.training.checkpoint import Checkpoint
 from stillvec.training.schedule import divergence_error
 
-_UNITS = 100  # of the tagger, per direction
+_UNITS = 100  # of the tagger, per direction, and of the attention over sources
 _CLIP = 5.0  # norm of the tagger's gradient
 _CLOSED = -1e4  # an input gate that is 0
 _BETAS, _EPSILON = (0.9, 0.999), 1e-8  # Adam
@@ -311,6 +312,14 @@ class TaggerNetworks(NetworkGroup):
     """BiLSTM-CRFs; options add a field of entities without types, and experts of types (Liu, Winata & Fung 2020).
 
     m_t = sum over types a of g_t[a] (A_a h_t + b_a), g_t = softmax(G h_t + b);   the field scores m_t
+
+    Where the table has several sources side by side, of `widths`, a word is the sum of its sources, by attention
+    without context (Lange, Strötgen & Adel 2020):
+
+    x_i = tanh(Q_i e_i + b_i), to the largest width;   a = softmax over i of v tanh(W x_i);   e = sum over i of a_i x_i
+
+    A source that lacks the word has no weight. `invariant` maps words by `tanh(x + x A)`; another network tells their
+    language from it, and its gradient is reversed before A (Ganin & Lempitsky 2015; Lange et al. 2020).
     """
 
     batch_size, max_norm = 32, _CLIP
@@ -324,27 +333,48 @@ class TaggerNetworks(NetworkGroup):
         tuned: bool = False,
         names: Sequence[str] = (),
         options: Mapping[str, TrainingOption] | None = None,
+        widths: Sequence[int] = (),
+        languages: Rows | None = None,
     ) -> None:
-        """Tags are those of all words (N,); `names`, of the tags, are needed by options."""
+        """Tags are those of all words (N,); `names`, of the tags, are needed by options.
+
+        Languages are those of texts (n,), negative for texts that nothing is learnt from; for `invariant`.
+        """
         self.n_tags = len(names) or int(tags.max()) + 1
-        self.options = options or {}
+        self.options, self.widths = options or {}, [*widths]
         self.types, self.marks = divide_tags(names)
-        super().__init__(texts, networks, tuned=tuned)
         first = texts.sequences[0]
+        self.pools = _pool_words(first, languages) if "invariant" in self.options and languages is not None else []
+        super().__init__(texts, networks, tuned=tuned)
+        self.pools = [pool.to(texts.device) for pool in self.pools]
         padded = Sequences(first.table, tags, first.ends).pad(np.arange(len(first)))
         self.tags = torch.from_numpy(np.pad(padded, ((0, 1), (0, 0)))).to(texts.device)  # (n + 1, L)
         self.lengths = torch.from_numpy(np.append(first.lengths, 0)).to(texts.device)  # (n + 1,) the same in every set
 
     def shapes(self, dim: int) -> Shapes:
         tags, bound, wide = self.n_tags, _UNITS**-0.5, 2 * _UNITS
-        experts, self.expert_places = self.options.get("experts"), dict[str, int]()
+        experts, invariant = self.options.get("experts"), self.options.get("invariant")
+        self.places: dict[str, int] = {}  # of the parameters that not every tagger has
         size = experts.size if isinstance(experts, Experts) else wide
-        shapes = [*lstm_shapes(dim, _UNITS), *_bound(bound, (size, tags), (tags,), (tags,), (tags, tags), (tags,))]
+        n_inputs = max(self.widths, default=dim)
+        shapes = [*lstm_shapes(n_inputs, _UNITS), *_bound(bound, (size, tags), (tags,), (tags,), (tags, tags), (tags,))]
         if isinstance(experts, Experts):
             n_types = int(self.types.max()) + 1
             names = ("experts", "expert_bias", "gate", "gate_bias")
-            self.expert_places = {name: len(shapes) + place for place, name in enumerate(names)}
+            self.places |= {name: len(shapes) + place for place, name in enumerate(names)}
             shapes += _bound(bound, (n_types, wide, size), (n_types, size), (wide, n_types), (n_types,))
+        if self.widths:
+            names = ("project", "project_bias", "attend", "attend_value")
+            self.places |= {name: len(shapes) + place for place, name in enumerate(names)}
+            shapes += _bound((3 * len(self.widths) / dim) ** 0.5, (dim, n_inputs), (len(self.widths), n_inputs))
+            shapes += [((n_inputs, _UNITS), n_inputs**-0.5), ((_UNITS,), bound)]
+        if isinstance(invariant, Invariant):
+            self.places["map"] = len(shapes)
+            shapes.append(((n_inputs, n_inputs), 0.0))  # begins as tanh(x)
+            self.judge_place = len(shapes)
+            n_languages = len(self.pools)
+            shapes += _bound(n_inputs**-0.5, (n_inputs, invariant.hidden), (invariant.hidden,))
+            shapes += _bound(invariant.hidden**-0.5, (invariant.hidden, n_languages), (n_languages,))
         self.auxiliary_place = len(shapes)
         if "auxiliary" in self.options:
             marks = int(self.marks.max()) + 1
@@ -353,27 +383,63 @@ class TaggerNetworks(NetworkGroup):
 
     def read_states(self, ids: Tensor, inside: Tensor, salts: Tensor | None = None) -> Tensor:
         """(M, B, L, 2 U) for rows of the tables (M, B, L); with salts (2, M), in training."""
-        inputs = self.embed(ids)
+        inputs = self.read_words(ids)
         inputs = inputs if salts is None else drop_units(inputs, salts[0])
         states = run_lstm(inputs, inside, *self.parameters[:3])
         return states if salts is None else drop_units(states, salts[1])
+
+    def read_words(self, ids: Tensor) -> Tensor:
+        """What the LSTM reads (M, B, L, d), for rows of the tables."""
+        x = self.embed(ids)
+        if self.widths:
+            states, weights = self.weigh_sources(x)
+            x = (states * weights.unsqueeze(4)).sum(dim=3)
+        if "map" in self.places:
+            x = torch.tanh(x + torch.einsum("mbld,mde->mble", x, self.parameters[self.places["map"]]))
+        return x
+
+    def weigh_sources(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """The projected sources of words (M, B, L, S, E) and their weights (M, B, L, S)."""
+        project, bias, attend, value = (
+            self.parameters[self.places[name]] for name in ("project", "project_bias", "attend", "attend_value")
+        )
+        parts, maps = (torch.split_with_sizes(part, self.widths, dim) for part, dim in ((x, 3), (project, 1)))
+        projected = [torch.einsum("mbld,mde->mble", part, map_) for part, map_ in zip(parts, maps, strict=True)]
+        states = torch.tanh(torch.stack(projected, dim=3) + bias[:, None, None])
+        hidden = torch.tanh(torch.einsum("mblse,meh->mblsh", states, attend))
+        scores = torch.einsum("mblsh,mh->mbls", hidden, value)
+        has = torch.stack([part.any(dim=3) for part in parts], dim=3)
+        has = has | ~has.any(dim=3, keepdim=True)
+        return states, scores.masked_fill(~has, _CLOSED).softmax(dim=3)
+
+    def tell_languages(self, salts: Tensor) -> Tensor:
+        """The loss of telling the language of words of each (M,), whose gradient is reversed before the map."""
+        option = self.options["invariant"]
+        assert isinstance(option, Invariant)
+        drawn = [pool[draw_numbers(salts + number, option.words, len(pool))] for number, pool in enumerate(self.pools)]
+        features = self.read_words(torch.stack(drawn, dim=1))  # (M, languages, words, d)
+        features = (1 + option.weight) * features.detach() - option.weight * features  # the same, reversed
+        first, first_bias, second, second_bias = self.parameters[self.judge_place : self.judge_place + 4]
+        scores = _project(_project(features, first, first_bias).relu(), second, second_bias)
+        gold = torch.arange(len(self.pools), device=salts.device).view(1, -1, 1).expand(scores.shape[:3])
+        return functional.cross_entropy(scores.movedim(3, 1), gold, reduction="none").mean(dim=(1, 2))
 
     def scores(self, ids: Tensor, inside: Tensor, salts: Tensor | None = None) -> Tensor:
         """(M, B, L, tags)."""
         return self.score(self.read_states(ids, inside, salts))
 
     def score(self, states: Tensor) -> Tensor:
-        features = self.mix_experts(states, self.score_gate(states).softmax(dim=3)) if self.expert_places else states
+        features = self.mix_experts(states, self.score_gate(states).softmax(dim=3)) if "gate" in self.places else states
         return _project(features, *self.parameters[3:5])
 
     def score_gate(self, states: Tensor) -> Tensor:
         """(M, B, L, types)."""
-        places = self.expert_places
+        places = self.places
         return _project(states, self.parameters[places["gate"]], self.parameters[places["gate_bias"]])
 
     def mix_experts(self, states: Tensor, gate: Tensor) -> Tensor:
         """The features of words (M, B, L, size), by weights of experts (M, B, L, types)."""
-        experts, bias = (self.parameters[self.expert_places[name]] for name in ("experts", "expert_bias"))
+        experts, bias = (self.parameters[self.places[name]] for name in ("experts", "expert_bias"))
         given = torch.einsum("mblf,mefg->mbleg", states, experts) + bias[:, None, None]
         return torch.einsum("mbleg,mble->mblg", given, gate)
 
@@ -393,7 +459,8 @@ class TaggerNetworks(NetworkGroup):
             found = negative_log_likelihood(_project(states, weights, bias), marks, inside, (begin, step, end))
             losses = losses + auxiliary.weight * found
         counted = texts < self.texts.n_texts
-        return (losses * counted).sum(dim=1) / counted.sum(dim=1)
+        total = (losses * counted).sum(dim=1) / counted.sum(dim=1)
+        return total + self.tell_languages(salts[0]) if "invariant" in self.options else total
 
     def answer(self, texts: Tensor, width: int) -> Tensor:
         inside = self._inside(texts, width)
@@ -411,6 +478,19 @@ class TaggerNetworks(NetworkGroup):
     def _steps(self) -> Steps:
         begin, step, end = self.parameters[5:8]
         return begin, step, end
+
+
+def _pool_words(sequences: Sequences, languages: Rows) -> list[Tensor]:
+    """The rows of the known words of the texts of each language, as often as they occur."""
+    of_word = languages[sequences.text]
+    known = sequences.ids != UNKNOWN
+    return [torch.from_numpy(sequences.ids[known & (of_word == number)]) for number in range(languages.max() + 1)]
+
+
+def draw_numbers(salts: Tensor, n: int, limit: int) -> Tensor:
+    """Numbers below a limit (M, n), hashes of their place and of the salt of their network (M,)."""
+    keys = _mix(salts.unsqueeze(1) + torch.arange(n, dtype=torch.int32, device=salts.device) * -1640531527)
+    return keys.long().remainder(limit)
 
 
 def divide_tags(names: Sequence[str]) -> tuple[Tensor, Tensor]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from stillvec.errors import DatasetError, UsageError
 from stillvec.heads.head_kind import Arrays, HeadKind, Lesson, Trained
 from stillvec.heads.labelled_data import LabelledData, Unit
-from stillvec.heads.numpy_layers import Floats32, find_best_paths, iterate_batches, run_both_ways
+from stillvec.heads.numpy_layers import Floats32, find_best_paths, iterate_batches, run_both_ways, softmax
 from stillvec.heads.sequence_batches import Sequences, keep_table
 from stillvec.heads.training_options import TrainingOption
 from stillvec.heads.treebank import count_spans
@@ -43,7 +43,11 @@ class Tagger(HeadKind):
         check_options(data, lesson.options)
         texts = PaddedTexts([lesson.sequences], lesson.resolve_device())
         settings = [NetworkSettings(0, seed, self.rate) for seed in lesson.seeds]
-        group = TaggerNetworks(texts, gold, settings, tuned=self.tuned, names=data.names, options=lesson.options)
+        tags = np.pad(gold, (0, len(lesson.sequences.ids) - len(gold)))  # unlabelled texts have none
+        group = TaggerNetworks(
+            texts, tags, settings, tuned=self.tuned, names=data.names, options=lesson.options, widths=lesson.widths,
+            languages=lesson.languages,
+        )  # fmt: skip
 
         def measure() -> Floats:
             return np.array([measure_tags(data, gold, data.dev, said) for said in group.predict_words(data.dev)])
@@ -55,7 +59,9 @@ class Tagger(HeadKind):
         parameters = [part[at].detach().cpu().numpy() for part in group.parameters]
         factor = lesson.sequences.scale_factor
         arrays: Arrays = dict(zip(_NAMES, parameters, strict=False))
-        arrays |= {name: parameters[place] for name, place in group.expert_places.items()}
+        arrays |= {name: parameters[place] for name, place in group.places.items()}
+        if lesson.widths:
+            arrays["widths"] = np.array(lesson.widths, np.int64)
         arrays["factor"] = np.float32(factor).reshape(1)
         if self.tuned:
             arrays |= keep_table(parameters[-1], lesson.sequences)
@@ -90,6 +96,16 @@ class Tagger(HeadKind):
                 gates[starts[number] : starts[number] + lengths[at]] = opened[at, : lengths[at]]
         return gates
 
+    def map_words(self, arrays: Mapping[str, NDArray[Any]], table: Floats32) -> Floats32:
+        """What the LSTM reads for rows of vectors (n, d)."""
+        return _map_words(arrays, np.asarray(table * arrays["factor"], np.float32))[0]
+
+    def weigh_sources(self, arrays: Mapping[str, NDArray[Any]], table: Floats32) -> Floats32:
+        """The weight of each source for rows of vectors (n, S); of a tagger on several."""
+        weights = _map_words(arrays, np.asarray(table * arrays["factor"], np.float32))[1]
+        assert weights is not None
+        return weights
+
 
 def iterate_states(
     arrays: Mapping[str, NDArray[Any]], sequences: Sequences
@@ -98,22 +114,38 @@ def iterate_states(
     table = np.asarray(sequences.table * arrays["factor"], np.float32)
     for numbers, ids, lengths in iterate_batches(sequences):
         if lengths.max(initial=0):
-            yield numbers, run_both_ways(table[ids], lengths, dict(arrays)), lengths
+            yield numbers, run_both_ways(_map_words(arrays, table[ids])[0], lengths, dict(arrays)), lengths
+
+
+def _map_words(arrays: Mapping[str, NDArray[Any]], x: Floats32) -> tuple[Floats32, Floats32 | None]:
+    """The inputs of the LSTM (..., E) for vectors (..., d), and the weights of their sources (..., S)."""
+    weights = None
+    if "widths" in arrays:
+        cuts = np.cumsum(arrays["widths"])[:-1]
+        parts = np.split(x, cuts, axis=-1)
+        maps = np.split(arrays["project"], cuts)
+        projected = [part @ map_ for part, map_ in zip(parts, maps, strict=True)]
+        states = np.tanh(np.stack(projected, axis=-2) + arrays["project_bias"])  # (..., S, E)
+        scores = np.tanh(states @ arrays["attend"]) @ arrays["attend_value"]
+        has = np.stack([part.any(axis=-1) for part in parts], axis=-1)
+        weights = softmax(np.where(has | ~has.any(axis=-1, keepdims=True), scores, -np.inf))
+        x = np.einsum("...se,...s->...e", states, weights)
+    if "map" in arrays:
+        x = np.tanh(x + x @ arrays["map"])
+    return np.asarray(x, np.float32), weights
 
 
 def _mix_experts(arrays: Mapping[str, NDArray[Any]], states: Floats32) -> tuple[Floats32, Floats32 | None]:
     """The features that are scored (B, L, F), and the weights of the experts."""
     if "gate" not in arrays:
         return states, None
-    from stillvec.heads.numpy_layers import softmax
-
     gate = softmax(states @ arrays["gate"] + arrays["gate_bias"])  # (B, L, E)
     experts = np.einsum("blf,efg->blge", states, arrays["experts"]) + arrays["expert_bias"].T
     return np.asarray(np.einsum("blge,ble->blg", experts, gate), np.float32), gate
 
 
 def check_options(data: LabelledData, options: Mapping[str, TrainingOption]) -> None:
-    if options and not data.has_spans:
+    if {"auxiliary", "experts"} & options.keys() and not data.has_spans:
         what = "tags of spans (B-PER, I-PER, O) for the options of a tagger"
         raise UsageError.expected(what, ", ".join(data.names[:5]))
 

@@ -4,12 +4,14 @@ teacher        learn from the labels that a model gives, also to texts without l
 adversarial    learn from perturbed word vectors: ADV, SMART, and both, ALICE (Pereira et al. 2020)
 auxiliary      a tagger also learns where entities are, without their types (Liu, Winata & Fung 2020)
 experts        a tagger mixes one expert per type of entity, by a gate that learns the types (the same)
+invariant      a tagger reads words through a map that hides their language (Lange et al. 2020)
 concat, residual, tying, masking    keep the states of `attention` near their words (Tutek & Šnajder 2020)
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import ClassVar, Literal
 
 from stillvec.registry import Registry, check_least
@@ -130,6 +132,24 @@ class Experts(TrainingOption):
     weight: float = 1.0  # of the loss of the gate
 
 
+@dataclass(frozen=True)
+class Invariant(TrainingOption):
+    """Words pass `tanh(x + x A)`, trained with `weight` against a network that tells their language from it.
+
+    Each dataset and each file of `texts` is a language. Try vectors whose languages are centred first.
+    """
+
+    heads: ClassVar[tuple[str, ...]] = ("tagger",)
+    weight: float = 0.1  # of the reversed gradient of the network that tells languages
+    texts: tuple[Path, ...] = ()  # files without labels, one language each, a sentence per line
+    hidden: int = 100  # units of that network
+    words: int = 64  # of each language that it reads per step
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_least(self, hidden=1, words=1)
+
+
 OPTIONS: Registry[type[TrainingOption]] = Registry(
     "training option",
     {
@@ -137,6 +157,7 @@ OPTIONS: Registry[type[TrainingOption]] = Registry(
         "adversarial": "stillvec.heads.training_options:Adversarial",
         "auxiliary": "stillvec.heads.training_options:Auxiliary",
         "experts": "stillvec.heads.training_options:Experts",
+        "invariant": "stillvec.heads.training_options:Invariant",
         "tying": "stillvec.heads.training_options:Tying",
         "masking": "stillvec.heads.training_options:Masking",
         "concat": "stillvec.heads.training_options:ConcatOption",

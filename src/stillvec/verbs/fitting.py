@@ -10,18 +10,19 @@ from contextlib import ExitStack
 from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
-from stillvec.errors import UsageError
-from stillvec.files import check_not_input, lock_outputs, place_beside, reserve_output
+from stillvec.combination.concat import Concat
+from stillvec.errors import DatasetError, UsageError
+from stillvec.files import check_not_input, lock_outputs, place_beside, read_lines, reserve_output
 from stillvec.files.path_names import show_path
-from stillvec.formats import VectorSource, open_vectors
+from stillvec.formats import VectorSource, name_sets, open_vectors
 from stillvec.formats.packed_vectors import quantize_vectors
 from stillvec.formats.request import Request, digest_setting_files, digest_vectors, warn_finished
 from stillvec.heads import HEADS
-from stillvec.heads.fitted_head import Head
+from stillvec.heads.fitted_head import Head, split_tokens
 from stillvec.heads.head_folder import LAYOUT, load_head, write_head
 from stillvec.heads.head_kind import HeadKind, Lesson, NetworkHead, Trained, micro_f1
 from stillvec.heads.labelled_data import LabelledData, read_data
@@ -29,8 +30,8 @@ from stillvec.heads.lookup import Lookup
 from stillvec.heads.primitives_head import Primitives
 from stillvec.heads.sequence_batches import Sequences
 from stillvec.heads.tag_parts import choose_split, is_well_formed
-from stillvec.heads.tagger_head import list_tags, measure_tags, number_tags
-from stillvec.heads.training_options import OPTIONS, TeacherOption, TrainingOption
+from stillvec.heads.tagger_head import Tagger, list_tags, measure_tags, number_tags
+from stillvec.heads.training_options import OPTIONS, Invariant, TeacherOption, TrainingOption
 from stillvec.input_checks import check_arguments, check_count
 from stillvec.notation import parse_spec
 from stillvec.numerics.array_types import Rows
@@ -46,7 +47,7 @@ Packing = Literal["int8", "fp16", "none"]
 
 
 def fit(
-    vectors: VectorSource,
+    vectors: VectorSource | Sequence[VectorSource],
     on: Path_ | Iterable[Any],
     head: str = "linear",
     options: Sequence[str] = (),
@@ -72,9 +73,11 @@ def fit(
 
     Parameters
     ----------
-    vectors: the vectors of words, the path of a folder or file, or a data frame (see `load`).
+    vectors: the vectors of words, the path of a folder or file, or a data frame (see `load`); for a tagger also a list
+        of several, of which it learns a weighted sum for each word.
     on: a labelled dataset: a file (`label text` per line, a CSV with columns text and label, CoNLL-U or CoNLL columns
-        for a tagger), the name that its parts have in common (`trec` for `trec.train.txt`), or (text, label) pairs.
+        for a tagger), the name that its parts have in common (`trec` for `trec.train.txt`), or (text, label) pairs; or
+        a list of datasets, whose items are learnt together.
     head: its name with settings ("linear", "cnn:epochs=10", "tagger"; default: linear).
     options: training options with settings ("teacher:model=tuned", "adversarial:epsilon=0.1"; default: none).
     out: the folder to write (default: nothing is written).
@@ -102,13 +105,14 @@ def fit(
         "options": {name: asdict(option) for name, option in active.items()}, "multilabel": multilabel,
         "fields": [text_field, label_field],
     }  # fmt: skip
-    source = open_vectors(vectors)
+    given = cast("list[VectorSource]", [*vectors] if isinstance(vectors, list | tuple) else [vectors])
+    source, widths = _join_sources(given, kind)
     data = read_data(
         on if pairs is None else pairs, kind.unit, multilabel=multilabel, text_field=text_field, label_field=label_field
     )
     _check_kind(kind, head, data)
     request = Request("fit", request_settings, lambda: _digest_inputs(source, data, active), LAYOUT)
-    check_not_input(out, [*data.files, *([vectors] if isinstance(vectors, str | os.PathLike) else [])], LAYOUT)
+    check_not_input(out, [*data.files, *(each for each in given if isinstance(each, str | os.PathLike))], LAYOUT)
     if out is not None and request.check(out, force=force):
         with lock_outputs([Path(out)], LAYOUT):  # a run that was killed after it had written leaves these behind
             shutil.rmtree(place_beside(out, "checkpoint"), ignore_errors=True)
@@ -116,7 +120,7 @@ def fit(
         return load_head(out)
     run = _Fitting(
         parse_spec(head).name, kind, active, data, pack_vectors(source, packing), seed, seeds, device,
-        _open_checkpoint(out, request, resume=resume),
+        _open_checkpoint(out, request, resume=resume), dict(zip(name_sets(given), widths, strict=False)),
     )  # fmt: skip
     with ExitStack() as stack:
         if out is not None:
@@ -128,6 +132,45 @@ def fit(
             write_head(fitted, out, force=True)
             shutil.rmtree(place_beside(out, "checkpoint"), ignore_errors=True)
     return fitted
+
+
+def _join_sources(given: Sequence[VectorSource], kind: HeadKind) -> tuple[WordVectors, tuple[int, ...]]:
+    """Several sets side by side, each of the same mean square, and their widths; one set as it is."""
+    sets = [*map(open_vectors, given)]
+    if len(sets) == 1:
+        return sets[0], ()
+    if not sets:
+        raise UsageError.expected("a set of vectors or several", "none", where="vectors")
+    if not isinstance(kind, Tagger):
+        cure = "combine them first: stillvec combine A B --method concat --out BOTH"
+        raise UsageError.conflict("Only a tagger reads several sets of vectors", cure=cure)
+    return join_sources(sets), tuple(each.dim for each in sets)
+
+
+def join_sources(sets: Sequence[WordVectors]) -> WordVectors:
+    """Several sets side by side, each scaled to a mean square of one; zero where a set lacks a word."""
+    scales = [float(np.sqrt(np.square(np.asarray(each.matrix, np.float32)).mean())) or 1.0 for each in sets]
+    return Concat(weights=tuple(1 / scale for scale in scales), unit=False)(*sets)
+
+
+def number_languages(data: LabelledData, texts: Sequence[list[list[str]]]) -> tuple[Rows, list[list[str]]]:
+    """The language of each item and each sentence of `texts` (n + m,), negative where nothing is learnt from it."""
+    datasets = np.zeros(len(data.items), np.int64) if data.datasets is None else data.datasets
+    languages = np.full(len(data.items), -1)
+    languages[data.train] = datasets[data.train]
+    numbers = [np.full(len(part), datasets.max() + 1 + number) for number, part in enumerate(texts)]
+    if (n_languages := int(datasets.max()) + 1 + len(texts)) < 2:
+        cure = "give several datasets, or files of other languages: invariant:texts=de.txt"
+        raise UsageError.expected("two languages or more for 'invariant'", n_languages, cure=cure)
+    return np.concatenate([languages, *numbers]), [sentence for part in texts for sentence in part]
+
+
+def read_sentences(path: Path) -> list[list[str]]:
+    """The words and punctuation of each line of a text."""
+    sentences = [split_tokens(line) for _, line in read_lines(path, DatasetError) if line.strip()]
+    if not sentences:
+        raise DatasetError.expected("a sentence per line", "an empty file", path=path)
+    return sentences
 
 
 def read_options(specs: Sequence[str], head: str) -> dict[str, TrainingOption]:
@@ -191,7 +234,9 @@ class _Fitting:
         n_seeds: int,
         device: str,
         checkpoint: Checkpoint | None,
+        widths: Mapping[str, int],
     ) -> None:
+        self.widths = widths  # of several sets by name, empty for one
         self.name, self.kind, self.options, self.data, self.vectors = name, kind, options, data, vectors
         self.seed, self.n_seeds, self.device, self.checkpoint = seed, n_seeds, device, checkpoint
         self.lookup = Lookup(vectors, "skip" if vectors.subwords is None else "subword")
@@ -199,11 +244,20 @@ class _Fitting:
     def steps(self) -> Generator[Progress, None, Head]:
         start = time.perf_counter()
         yield Progress(Phase.STARTING, 0, None, "", 0.0)
-        more, soft = yield from self._ask_teacher()
+        languages: Rows | None = None
+        more: Sequence[Any]
+        soft = None
+        if isinstance(option := self.options.get("invariant"), Invariant):
+            languages, more = number_languages(self.data, [read_sentences(path) for path in option.texts])
+        else:
+            more, soft = yield from self._ask_teacher()
         sequences = self._read([*self.data.items, *more])
         targets = self.data.targets() if self.data.unit != "tokens" else np.zeros((len(self.data.items), 0))
         seeds = tuple(range(self.seed, self.seed + self.n_seeds))
-        lesson = Lesson(self.data, sequences, targets, self.options, soft, seeds, self.device, self.checkpoint)
+        lesson = Lesson(
+            self.data, sequences, targets, self.options, soft, tuple(self.widths.values()), languages, seeds,
+            self.device, self.checkpoint,
+        )  # fmt: skip
         trained: Trained = yield from self._show(self.kind.fit(lesson), Phase.TRAINING)
         vectors = self.vectors
         if (table := trained.arrays.pop("table", None)) is not None:
@@ -251,6 +305,7 @@ class _Fitting:
             "scores": {"dev": {metric: round(trained.quality, 6)}},
             "seed": self.seed,
             "seeds": self.n_seeds,
+            **({"sources": [{"name": name, "dim": dim} for name, dim in self.widths.items()]} if self.widths else {}),
         }
 
     def _measure(self, head: Head, rows: Rows) -> dict[str, float]:

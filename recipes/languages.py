@@ -41,11 +41,12 @@ HEADERS = {
     "languages-bitext": "| English and | static | forward | backward | centred | teacher | centred | by length |",
     "languages-aligned": "| English and | task | vectors | as they are | centred | Procrustes |",
 }
-N_WORDS = 20_000
+N_WORDS = 50_000
 BITEXT = {
     "deu": "de", "fra": "fr", "spa": "es", "rus": "ru", "cmn": "zh", "jpn": "ja", "fin": "fi", "ara": "ar", "tur": "tr",
     "hin": "hi",
 }  # fmt: skip
+SEGMENTERS = {"cmn": "jieba", "jpn": "fugashi"}  # one text in ten: `auto` asks for a twentieth of the letters
 ALIGNED = {"de": "deu", "es": "spa", "fr": "fra"}
 MAPPINGS = ("mapping=none,center=false", "mapping=none", "mapping=procrustes")  # of the columns
 FOLDER = Path("out/bilingual")  # of the dictionaries
@@ -93,7 +94,9 @@ def write_text(language: str) -> Path:
     sentences += more.read_text("utf-8").splitlines() if more.exists() else []
     OUT.mkdir(parents=True, exist_ok=True)
     path = OUT / f"{language}.txt"
-    path.write_text("\n".join(dict.fromkeys(text.strip() for text in sentences if text.strip())) + "\n", "utf-8")
+    text = "\n".join(dict.fromkeys(text.strip() for text in sentences if text.strip())) + "\n"
+    if not path.exists() or path.read_text("utf-8") != text:  # another table may be reading it
+        path.write_text(text, "utf-8")
     return path
 
 
@@ -103,7 +106,8 @@ def compare_sentences(teacher: str, only: Sequence[str], words: Path | None) -> 
         listed = (words / f"{language}.txt").read_text("utf-8").split()[:N_WORDS] if words else []
         vectors = stillvec.distill(
             write_text(language), teacher=teacher, purpose="sentences", language=language, include_words=listed,
-            min_count=1, statistics=False, out=OUT / f"sentences-{language}", progress=True,
+            min_count=1, max_words=2 * N_WORDS if words else None, statistics=False,
+            out=OUT / f"sentences-{language}", force=True, progress=True,
         )  # fmt: skip
         dataset = f"stsb-{language}.test"
         static, whole = score(vectors, "sentences", dataset), score(f"teacher:{teacher}", "sentences", dataset)
@@ -114,9 +118,11 @@ def compare_sentences(teacher: str, only: Sequence[str], words: Path | None) -> 
 def compare_bitext(teacher: str, only: Sequence[str]) -> None:
     """All languages in one space."""
     texts = [write_text(language) for language in ("en", *(BITEXT[code] for code in only))]
+    segmenters = ",".join(SEGMENTERS[code] for code in only if code in SEGMENTERS)
     vectors = stillvec.distill(
         texts, teacher=teacher, purpose="sentences", language="none", min_count=1, statistics=False,
-        out=OUT / "together", progress=True,
+        segmenter=segmenters or "spaces",
+        out=OUT / "together", force=True, progress=True,
     )  # fmt: skip
     names = [f"tatoeba-eng-{code}" for code in only]
     whole = f"teacher:{teacher}"
@@ -147,7 +153,7 @@ def compare_aligned(teacher: str, only: Sequence[str]) -> None:
         own = distill_language(language, teacher, [FOLDER / f"en-{language}.tsv"])
         for vectors in english:
             task = "bitext" if vectors == "sentences" else "translation"
-            folder, metric = (data(), "accuracy") if task == "bitext" else (OUT / "translation", "p@1")
+            folder, metric = (data(), "accuracy") if task == "bitext" else (OUT, "p@1")
             dataset = f"tatoeba-eng-{ALIGNED[language]}" if task == "bitext" else f"en-{language}"
             cells = []
             for mapping in MAPPINGS:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,11 +25,11 @@ import stillvec
 from stillvec import WordVectors
 from stillvec.heads.labelled_data import LabelledData, read_data
 from stillvec.heads.lookup import Lookup
+from stillvec.heads.source_attention import join_sources
 from stillvec.heads.tagger_head import Tagger, list_tags, measure_tags, number_tags
 from stillvec.heads.treebank import count_spans
 from stillvec.numerics.array_types import Floats
 from stillvec.progress import drain
-from stillvec.verbs.fitting import join_sources
 
 HEADERS = {"tagger-sources": "| dataset | vectors | dimensions | development | test | change |"}
 RESAMPLES = 2000
@@ -62,14 +63,17 @@ def select_words(vectors: WordVectors, words: Sequence[str]) -> WordVectors:
     return WordVectors([word for word, has in zip(words, known, strict=True) if has], lookup.take(rows[known]))
 
 
-def train(vectors: WordVectors, widths: Sequence[int], data: LabelledData, options: Any) -> Result:
+def train(sets: Sequence[WordVectors], widths: Sequence[int], data: LabelledData, options: Any) -> list[Result]:
+    """Of taggers of several sets of vectors, which make their steps together."""
     from stillvec.heads.networks import NetworkSettings, PaddedTexts, TaggerNetworks
     from stillvec.teachers.device import resolve_device
 
     gold, kind = number_tags(data), Tagger(epochs=options.epochs)
-    sequences = Lookup(vectors).read_tokens(data.items)
-    networks = [NetworkSettings(0, seed, kind.rate) for seed in range(options.seeds)]
-    padded = PaddedTexts([sequences], resolve_device("auto"))
+    sequences = [Lookup(vectors).read_tokens(data.items) for vectors in sets]
+    networks = [
+        NetworkSettings(number, seed, kind.rate) for number in range(len(sets)) for seed in range(options.seeds)
+    ]
+    padded = PaddedTexts(sequences, resolve_device("auto"))
     group = TaggerNetworks(padded, gold, networks, names=data.names, widths=widths)
 
     def measure() -> Floats:
@@ -79,9 +83,13 @@ def train(vectors: WordVectors, widths: Sequence[int], data: LabelledData, optio
     said = group.predict_words(data.test)
     lengths = np.array([len(data.items[row]) for row in data.test.tolist()])
     text = np.repeat(np.arange(len(data.test)), lengths)
-    right = gold[np.isin(sequences.text, data.test)]
-    counts = [count_spans(right, tags, list_tags(data), text, len(data.test)) for tags in said]
-    return Result(float(quality.mean()), np.array([f1(part.sum(axis=0)) for part in counts]), np.sum(counts, axis=0))
+    right = gold[np.isin(sequences[0].text, data.test)]
+    counts = np.array([count_spans(right, tags, list_tags(data), text, len(data.test)) for tags in said])
+    of_set = np.split(counts, len(sets)), np.split(quality, len(sets))
+    return [
+        Result(float(dev.mean()), np.array([f1(part.sum(axis=0)) for part in own]), own.sum(axis=0))
+        for own, dev in zip(*of_set, strict=True)
+    ]
 
 
 def f1(totals: Floats) -> float:
@@ -103,36 +111,39 @@ def main() -> None:
     parser.add_argument("dataset")
     parser.add_argument("sources", nargs="+", metavar="NAME=VECTORS")
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--epochs", type=int, default=12)
+    parser.add_argument("--epochs", type=int, default=8)
+    parser.add_argument("--limit", type=int, default=100_000, help="sentences of each part")
     parser.add_argument("--scores", type=Path)
     if sys.argv[1] == "words":
         write_words(sys.argv[2], Path(sys.argv[3]))
         return
     options = parser.parse_args()
     data = read(options.dataset)
+    parts = {part: getattr(data, part)[: options.limit] for part in ("train", "dev", "test")}
+    data = replace(data, **parts)
     words = [*dict.fromkeys(word for sentence in data.items for word in sentence)]
     paths: Mapping[str, str] = dict(pair.split("=", 1) for pair in options.sources)
     sets = {name: select_words(stillvec.load(path), words) for name, path in paths.items()}
     print_header(*split_cells(HEADERS["tagger-sources"]))
     results: dict[str, Result] = {}
 
-    def run(name: str, vectors: WordVectors, widths: Sequence[int] = ()) -> None:
-        results[name] = result = train(vectors, widths, data, options)
-        single = {each: results[each].dev for each in sets if each in results}
-        best = results[max(single, key=single.__getitem__)]
-        change = "" if name in sets else compare(result, best)
-        spread = f" ± {100 * result.test.std(ddof=1):.1f}" if len(result.test) > 1 else ""
-        cells = f"{100 * result.dev:.1f}", f"{100 * result.test.mean():.1f}{spread}", change
-        print_row(options.dataset, name, str(vectors.dim), *cells)
+    def run(named: Mapping[str, WordVectors], widths: Sequence[int] = ()) -> None:
+        for name, result in zip(named, train([*named.values()], widths, data, options), strict=True):
+            results[name] = result
+            best = results[max(results.keys() & sets.keys(), key=lambda each: results[each].dev)]
+            change = "" if name in sets else compare(result, best)
+            spread = f" ± {100 * result.test.std(ddof=1):.1f}" if len(result.test) > 1 else ""
+            cells = f"{100 * result.dev:.1f}", f"{100 * result.test.mean():.1f}{spread}", change
+            print_row(options.dataset, name, str(named[name].dim), *cells)
         if options.scores:
             write_json(options.scores, {each: {"dev": r.dev, "test": r.test.tolist()} for each, r in results.items()})
 
-    for name, vectors in sets.items():
-        run(name, vectors)
+    run(sets)
     best = sets[max(sets, key=lambda name: results[name].dev)]
-    run("all, concatenated", join_sources([*sets.values()]))
-    run("all, attention", join_sources([*sets.values()]), [each.dim for each in sets.values()])
-    run("the best one twice, attention", join_sources([best, best]), [best.dim, best.dim])
+    together = join_sources([*sets.values()])
+    run({"all, attention": together}, [each.dim for each in sets.values()])
+    run({"all, concatenated": together})
+    run({"the best one twice, attention": join_sources([best, best])}, [best.dim, best.dim])
 
 
 if __name__ == "__main__":

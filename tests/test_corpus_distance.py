@@ -4,10 +4,13 @@ import json
 import math
 
 import pytest
+import torch
 
 from stillvec.analysis.corpus_distance import TrigramModel, compare_corpora
 from stillvec.cli import main
 from stillvec.errors import CorpusError, UsageError
+from stillvec.training import character_model
+from stillvec.training.character_model import CharacterModel
 
 DUTCH = "de kat zit op de mat en het huis van de man is groot maar de tuin is klein "
 AFRIKAANS = "die kat sit op die mat en die huis van die man is groot maar die tuin is klein "
@@ -53,6 +56,30 @@ def test_the_nearest_text_is_found_by_both_measures(tmp_path) -> None:
         assert distances.perplexity[one][other] < distances.perplexity[one]["fi"]
     # Dutch and Afrikaans share nine words, and Finnish shares none with either
     assert distances.shared_words["nl"] == {"af": 1.0, "fi": 0.0}
+
+
+def test_a_recurrent_model_finds_the_nearest_text_too(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(character_model, "STEPS", 25)
+    monkeypatch.setattr(character_model, "_BATCH", 8)
+    texts = _write(tmp_path)
+    distances = compare_corpora(texts, neural=True)
+    near = distances.neural_perplexity["nl"]
+    assert near["af"] < near["fi"]
+    assert distances.nearest("nl")[0] == ("af", 1.0)
+
+
+def test_a_recurrent_model_learns_its_text_and_its_perplexity_is_that_of_its_probabilities() -> None:
+    text = DUTCH * 10
+    early, late = (CharacterModel(text, "xyz", steps=steps) for steps in (1, 40))
+    assert late.perplexity(DUTCH) < 0.7 * early.perplexity(DUTCH)
+    parts, logs, state = late.parts, [], None
+    row = [len(late.characters), *(late.characters[letter] for letter in "de kat")]
+    for at, letter in enumerate("de kat"):
+        states, state = parts["gru"](parts["embed"](torch.tensor([[row[at]]])), state)
+        likely = parts["score"](states)[0, 0].softmax(dim=0)[late.characters[letter]]
+        logs.append(math.log(0.99 * likely.item() + 0.01 / len(late.characters)))
+    assert late.perplexity("de kat") == pytest.approx(math.exp(-sum(logs) / 6), rel=1e-4)
+    assert late.perplexity("zzz") > 50
 
 
 def test_a_short_text_and_a_single_one_are_refused(tmp_path) -> None:

@@ -205,6 +205,7 @@ def test_scores_of_others_are_refused(
 
 
 def test_parts_from_a_paper_cite_it_and_every_citation_is_used() -> None:
+    importlib.import_module("stillvec.verbs.transformation")  # which registers a combiner that trains
     registries = (LEARNERS, BASELINES, STEPS, COMBINERS)
     parts = {(registry, name): registry[name] for registry in registries for name in registry}
     assert {key for part in parts.values() for key in getattr(part, "PAPERS", ())} == {*PAPERS}

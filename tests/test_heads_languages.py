@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 import torch
 
-from stillvec import WordVectors, fit, load_head
+from stillvec import WordVectors, combine, fit, load_head
 from stillvec.errors import DatasetError, UsageError
 from stillvec.heads.linear_probe import tell_groups
 from stillvec.heads.lookup import Lookup
 from stillvec.heads.networks import NetworkSettings, PaddedTexts, TaggerNetworks
 from stillvec.heads.sequence_batches import Sequences
+from stillvec.heads.source_attention import join_sources
 from stillvec.heads.tagger_head import Tagger
 from stillvec.heads.training_options import Invariant
-from stillvec.verbs.fitting import join_sources
 
 WORDS = [f"w{number}" for number in range(60)]
 LABEL = np.random.default_rng(1).integers(0, 3, len(WORDS))
@@ -149,7 +149,7 @@ def make_group(weight: float) -> TaggerNetworks:
     sequences = Sequences(table, np.arange(2, 12), np.array([5, 10]))
     return TaggerNetworks(
         PaddedTexts([sequences], torch.device("cpu")), np.zeros(10, np.int64), [NetworkSettings(0, 0, 3e-3)],
-        names=("A", "B"), options={"invariant": Invariant(weight, words=3)}, languages=np.array([0, 1]),
+        names=("A", "B"), options={"invariant": Invariant(weight, n_words=3)}, languages=np.array([0, 1]),
     )  # fmt: skip
 
 
@@ -182,3 +182,17 @@ def test_a_probe_tells_groups_only_if_they_differ() -> None:
     same = [random.normal(size=(200, 5)) for _ in range(3)]
     assert tell_groups(same) < 0.45
     assert tell_groups([part + 3 * number for number, part in enumerate(same)]) > 0.95
+
+
+def test_combine_sums_sets_by_the_attention_of_a_tagger(tmp_path: Path) -> None:
+    sets = [draw_set(6, informative=False, seed=1), draw_set(4, informative=True, seed=0, words=WORDS[10:])]
+    lines = ["".join(f"{w}\t{t}\n" for w, t in zip(*pair, strict=True)) for pair in draw_sentences(120)]
+    (tmp_path / "data.tsv").write_text("\n".join(lines))
+    both = combine(sets, f"attention:on={tmp_path / 'data.tsv'},epochs=3", out=tmp_path / "both")
+    assert both.words == WORDS or set(both.words) == set(WORDS)
+    assert both.dim == 6
+    head = fit(sets, tmp_path / "data.tsv", "tagger:epochs=3", packing="none")
+    assert isinstance(head.kind, Tagger)
+    expected = head.kind.map_words(head.arrays, np.asarray(head.vectors.matrix))
+    np.testing.assert_allclose(both.matrix, expected, atol=1e-5)
+    assert "attention" in (tmp_path / "both/README.md").read_text()

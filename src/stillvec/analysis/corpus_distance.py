@@ -5,7 +5,8 @@
 - shared words: `(W(a|b) + W(b|a)) / (2 min(N(a), N(b)))`, W the words of one that the other has, N the words of one
   that any other has. More is nearer. Words that one language borrowed from another count as shared: of two
   languages, perplexity tells more.
-- vote: the mean of both ranks.
+- neural perplexity, on request: of a recurrent model of characters (`training/character_model.py`) on another text.
+- vote: the mean of the ranks by all of these.
 All texts are cut to the length of the shortest, since both measures grow with it.
 """
 
@@ -13,7 +14,8 @@ import math
 import os
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Protocol
 
 from stillvec.corpus import Corpus
 from stillvec.errors import CorpusError, UsageError
@@ -32,13 +34,23 @@ class CorpusDistances:
     n_characters: int  # of each text that were compared
     perplexity: dict[str, dict[str, float]]  # of the model of the other text on this one
     shared_words: dict[str, dict[str, float]]
+    neural_perplexity: dict[str, dict[str, float]] = field(default_factory=dict)  # if it was computed
 
     def nearest(self, name: str) -> list[tuple[str, float]]:
-        """The other texts by the mean of both ranks, nearest first; equal ones by perplexity."""
-        by_perplexity = sorted(self.perplexity[name], key=lambda other: self.perplexity[name][other])
-        by_words = sorted(self.shared_words[name], key=lambda other: -self.shared_words[name][other])
-        votes = {other: (by_perplexity.index(other) + by_words.index(other)) / 2 + 1 for other in by_perplexity}
-        return sorted(votes.items(), key=lambda item: (item[1], by_perplexity.index(item[0])))
+        """The other texts by the mean of the ranks of all measures, nearest first; equal ones by perplexity."""
+        near = [self.perplexity[name], {other: -value for other, value in self.shared_words[name].items()}]
+        near += [self.neural_perplexity[name]] if self.neural_perplexity else []
+        orders = [sorted(values, key=values.__getitem__) for values in near]
+        votes = {other: sum(order.index(other) for order in orders) / len(orders) + 1 for other in orders[0]}
+        return sorted(votes.items(), key=lambda item: (item[1], orders[0].index(item[0])))
+
+
+class Perplexity(Protocol):
+    """A model of characters."""
+
+    def perplexity(self, text: str) -> float:
+        """Per character of another text."""
+        ...
 
 
 class TrigramModel:
@@ -75,12 +87,13 @@ def _count(text: str, n: int) -> Counter[str]:
     return Counter(padded[at - n + 1 : at + 1] for at in range(len(_START), len(padded)))
 
 
-def compare_corpora(texts: Mapping[str, str | os.PathLike[str]]) -> CorpusDistances:
+def compare_corpora(texts: Mapping[str, str | os.PathLike[str]], *, neural: bool = False) -> CorpusDistances:
     """The distances between texts, by name.
 
     Parameters
     ----------
     texts: a file or folder by name, two or more.
+    neural: also train a recurrent model of the characters of each text, half a minute each on a CPU (default: False).
     """
     check_arguments(compare_corpora, locals())
     if len(texts) < 2:
@@ -93,11 +106,22 @@ def compare_corpora(texts: Mapping[str, str | os.PathLike[str]]) -> CorpusDistan
         raise CorpusError.expected(what, f"{n_characters:,}", path=texts[shortest])
     contents = {name: text[:n_characters] for name, text in contents.items()}
     models = {name: TrigramModel(text) for name, text in contents.items()}
-    perplexity = {
+    perplexity, shared = _measure(models, contents), _share_words(contents)
+    if not neural:
+        return CorpusDistances(n_characters, perplexity, shared)
+    from stillvec.training.character_model import CharacterModel  # importing torch takes seconds
+
+    characters = {*"".join(contents.values())}
+    recurrent = {name: CharacterModel(text, characters) for name, text in contents.items()}
+    return CorpusDistances(n_characters, perplexity, shared, _measure(recurrent, contents))
+
+
+def _measure(models: Mapping[str, Perplexity], contents: Mapping[str, str]) -> dict[str, dict[str, float]]:
+    """The perplexity of each text by the models of the others."""
+    return {
         name: {other: models[other].perplexity(text) for other in contents if other != name}
         for name, text in contents.items()
     }
-    return CorpusDistances(n_characters, perplexity, _share_words(contents))
 
 
 def _share_words(contents: Mapping[str, str]) -> dict[str, dict[str, float]]:

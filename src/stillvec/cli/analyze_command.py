@@ -95,6 +95,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--by", metavar="FACTORS.tsv", help=by)
     corpora = "texts, each a file or NAME=FILE: measure their distances by character trigrams and by shared words"
     add("--corpora", nargs="+", metavar="[NAME=]FILE", help=corpora)
+    add(
+        "--neural", action="store_true", help="with --corpora: also by a recurrent model of characters, trained on each"
+    )
     add("--metric", metavar="NAME", help="with --explain: the metric (default: the first of each dataset)")
     add("-k", type=int, default=20, metavar="N", help="number of words to show (default: %(default)s)")
     add("--out", type=Path, metavar="FILE", help="draw a figure: .svg or .png")
@@ -169,23 +172,23 @@ def _explain(options: argparse.Namespace) -> int:
 
 
 def _compare_corpora(options: argparse.Namespace) -> int:
-    distances = compare_corpora(dict(map(name_text, options.corpora)))
+    distances = compare_corpora(dict(map(name_text, options.corpora)), neural=options.neural)
     if options.json == "-":
         print_json(asdict(distances), indent=1)
         return 0
     names = [*distances.perplexity]
+    of_model = "perplexity on the text of a row of a {} of the column's (less is nearer)"
     for title, values, digits in (
-        (
-            "perplexity on the text of a row of a model of the column's (less is nearer)",
-            distances.perplexity,
-            1,
-        ),
+        (of_model.format("model"), distances.perplexity, 1),
+        (of_model.format("recurrent model"), distances.neural_perplexity, 1),
         ("shared words (more is nearer)", distances.shared_words, 3),
     ):
+        if not values:
+            continue
         cells = [[f"{row[name]:.{digits}f}" if name in row else "" for name in names] for row in values.values()]
         table(title, ("", *names), [(name, *row) for name, row in zip(names, cells, strict=True)])
     order = [(name, ", ".join(other for other, _ in distances.nearest(name))) for name in names]
-    table("by the mean of both ranks, nearest first", ("text", "others"), order)
+    table("by the mean of the ranks, nearest first", ("text", "others"), order)
     note(f"The first {distances.n_characters:,} characters of each text were compared.")
     if options.json:
         write_json(options.json, asdict(distances))

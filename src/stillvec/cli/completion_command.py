@@ -21,7 +21,7 @@ REGISTRIES = {  # (command, option): the registry whose names it takes
     ("distill", "--teacher"): "stillvec.teachers:PACKAGED",
     ("train", "--method"): "stillvec.baselines:BASELINES",
     ("refine", "--step"): "stillvec.refinement:STEPS",
-    ("combine", "--method"): "stillvec.combination:COMBINERS",
+    ("combine", "--method"): "stillvec.verbs.transformation:COMBINERS",
     ("evaluate", "--tasks"): "stillvec.evaluation:TASKS",
     ("analyze", "--tasks"): "stillvec.evaluation:TASKS",
     ("convert", "--format"): "stillvec.formats:FORMATS",

@@ -19,6 +19,7 @@ COMBINERS: Registry[type[Combiner]] = Registry(
         "gcca": "stillvec.combination.gcca:Gcca",
         "geometric": "stillvec.combination.geometric:Geometric",
         "align": "stillvec.combination.align:Align",
+        "invariant": "stillvec.combination.invariant:InvariantMap",
     },
 )
 

@@ -81,7 +81,7 @@ class Align:
 
     def __call__(self, *spaces: WordVectors) -> WordVectors:
         _check_length("tags", self.tags, len(spaces))
-        both = join_spaces([*map(_tag_words, spaces, self.tags)] if self.tags else spaces, self.words)
+        both = join_spaces([*map(tag_words, spaces, self.tags)] if self.tags else spaces, self.words)
         aligned = self.fit(*spaces)
         matrix = both.empty(max(both.dims))
         for start in range(0, len(matrix), _BLOCK):
@@ -176,7 +176,8 @@ class Align:
         return known[:, 0], known[:, 1]
 
 
-def _tag_words(space: WordVectors, tag: str) -> WordVectors:
+def tag_words(space: WordVectors, tag: str) -> WordVectors:
+    """The same vectors, of words with a prefix: `en:gift`."""
     old = space.vocabulary
     words = [f"{tag}:{word}" for word in old.words]
     vocabulary = old.like(words, old.counts.tolist())

@@ -416,7 +416,9 @@ class TaggerNetworks(NetworkGroup):
         """The loss of telling the language of words of each (M,), whose gradient is reversed before the map."""
         option = self.options["invariant"]
         assert isinstance(option, Invariant)
-        drawn = [pool[draw_numbers(salts + number, option.words, len(pool))] for number, pool in enumerate(self.pools)]
+        drawn = [
+            pool[draw_numbers(salts + number, option.n_words, len(pool))] for number, pool in enumerate(self.pools)
+        ]
         features = self.read_words(torch.stack(drawn, dim=1))  # (M, languages, words, d)
         features = (1 + option.weight) * features.detach() - option.weight * features  # the same, reversed
         first, first_bias, second, second_bias = self.parameters[self.judge_place : self.judge_place + 4]

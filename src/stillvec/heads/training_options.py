@@ -143,11 +143,11 @@ class Invariant(TrainingOption):
     weight: float = 0.1  # of the reversed gradient of the network that tells languages
     texts: tuple[Path, ...] = ()  # files without labels, one language each, a sentence per line
     hidden: int = 100  # units of that network
-    words: int = 64  # of each language that it reads per step
+    n_words: int = 64  # of each language that it reads per step
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_least(self, hidden=1, words=1)
+        check_least(self, hidden=1, n_words=1)
 
 
 OPTIONS: Registry[type[TrainingOption]] = Registry(

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
-from stillvec.combination.concat import Concat
 from stillvec.errors import DatasetError, UsageError
 from stillvec.files import check_not_input, lock_outputs, place_beside, read_lines, reserve_output
 from stillvec.files.path_names import show_path
@@ -29,6 +28,7 @@ from stillvec.heads.labelled_data import LabelledData, read_data
 from stillvec.heads.lookup import Lookup
 from stillvec.heads.primitives_head import Primitives
 from stillvec.heads.sequence_batches import Sequences
+from stillvec.heads.source_attention import join_sources
 from stillvec.heads.tag_parts import choose_split, is_well_formed
 from stillvec.heads.tagger_head import Tagger, list_tags, measure_tags, number_tags
 from stillvec.heads.training_options import OPTIONS, Invariant, TeacherOption, TrainingOption
@@ -141,16 +141,10 @@ def _join_sources(given: Sequence[VectorSource], kind: HeadKind) -> tuple[WordVe
         return sets[0], ()
     if not sets:
         raise UsageError.expected("a set of vectors or several", "none", where="vectors")
-    if not isinstance(kind, Tagger):
+    if type(kind) is not Tagger:
         cure = "combine them first: stillvec combine A B --method concat --out BOTH"
         raise UsageError.conflict("Only a tagger reads several sets of vectors", cure=cure)
     return join_sources(sets), tuple(each.dim for each in sets)
-
-
-def join_sources(sets: Sequence[WordVectors]) -> WordVectors:
-    """Several sets side by side, each scaled to a mean square of one; zero where a set lacks a word."""
-    scales = [float(np.sqrt(np.square(np.asarray(each.matrix, np.float32)).mean())) or 1.0 for each in sets]
-    return Concat(weights=tuple(1 / scale for scale in scales), unit=False)(*sets)
 
 
 def number_languages(data: LabelledData, texts: Sequence[list[list[str]]]) -> tuple[Rows, list[list[str]]]:

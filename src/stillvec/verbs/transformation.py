@@ -43,6 +43,8 @@ from stillvec.refinement import Step, describe_step, read_step, refine_steps, un
 from stillvec.registry import create
 from stillvec.vectors import WordVectors
 
+COMBINERS.register("attention", "stillvec.heads.source_attention:AttentionSum")  # trains a head, of a layer above
+
 StepSpec = str | Step | Mapping[str, Any]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -182,6 +183,7 @@ def test_probes_survive_saving_and_are_in_every_report(report: Report, tmp_path:
     assert "Label probes" in page
     assert all(unescape(page).count(measure) == 2 for measure in MEASURES.values())  # caption and label of a table
     assert "NOUN (" in page  # a dot of the scatter plot
+    assert re.findall(r'--heat:[^"]*"[^>]*>–<', page) == []  # no colour without a value
 
 
 def test_constituents_give_the_labels_above_a_word(tmp_path: Path) -> None:

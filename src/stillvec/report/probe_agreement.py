@@ -1,5 +1,6 @@
 """Label probes: accuracy over restarts, F1 of every label, and the agreement of the sets."""
 
+import math
 from collections.abc import Iterator, Sequence
 from statistics import fmean
 
@@ -66,7 +67,12 @@ def _agreements(dataset: str, probes: Sequence[LabelProbe]) -> Iterator[Html]:
         values = [value for probe in probes for value in probe.matrix(measure).tolist()]
         body = []
         for (label, *_), of_row in zip(shown.rows, values, strict=True):
-            cells = (numeric(value, class_="up", style=f"--heat:{max(0.0, min(1.0, value)):.2f}") for value in of_row)
-            body.append((label, *cells))
+            body.append((label, *map(_cell, of_row)))
         yield element("h3", _TITLES[measure])
         yield table(shown.title, (shown.columns[0], *map(column, shown.columns[1:])), body, classes="heat")
+
+
+def _cell(value: float) -> Html:
+    if math.isnan(value):  # a set with itself, of one restart
+        return numeric(value)
+    return numeric(value, class_="up", style=f"--heat:{max(0.0, min(1.0, value)):.2f}")

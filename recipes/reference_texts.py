@@ -1,6 +1,6 @@
 """Write out/reference.txt: descriptions of Debian's packages, WordNet's glosses and dictionaries, one entry per line.
 
-    apt-get download dict-foldoc dict-gcide wordnet-base    # then dpkg-deb -x of each into FOLDER
+    apt-get download dict-foldoc wordnet-base    # then dpkg-deb -x of each into FOLDER
     STILLVEC_DATA=... python recipes/reference_texts.py FOLDER [--descriptions FILE] [--out out/reference.txt]
 
 FOLDER has `usr/share/dictd/*.dict.dz` with their `.index` and `usr/share/wordnet/data.*`; FILE is the list of package

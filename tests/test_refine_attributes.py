@@ -92,6 +92,16 @@ def test_of_an_evaluated_pair_neither_word_is_told_of_the_other(wordnet: Path) -
     assert "hound" not in none
 
 
+def test_wordnet_says_what_a_word_is_derived_from(wordnet: Path) -> None:
+    """A pointer is from the first word of its synset to the second word of the other, not to the first."""
+    line = "00000001 01 a 02 houndlike 0 doglike 0 001 \\ 00000003 n 0102 | resembling something\n"
+    (wordnet / "data.adj").write_text(line, "utf-8")
+    told = read_descriptions([wordnet])
+    assert {"gloss:hound": 1.0, "gloss:houndlike": 1.0}.items() <= told["houndlike"].items()
+    assert not {"gloss:dog", "gloss:hound"} & told["doglike"].keys()
+    assert "gloss:hound" not in read_descriptions([wordnet], {("hound", "houndlike")})["houndlike"]
+
+
 def test_the_command_gives_unknown_words_vectors(
     tmp_path: Path, wordnet: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,7 +10,7 @@ from typing import Literal
 
 from stillvec.lexicons.edge_lines import bad_entry, empty_file, read_entries
 from stillvec.lexicons.rated_pairs import Pair
-from stillvec.lexicons.wordnet import Synset, find_wordnet, read_files, read_synsets
+from stillvec.lexicons.wordnet import DERIVED, Synset, find_wordnet, read_files, read_synsets, words_at
 from stillvec.vocabulary.folding import fold
 from stillvec.vocabulary.function_words import list_function_words
 
@@ -49,9 +49,10 @@ def read_attributes(path: Path, kind: WordNetKind = "hypernyms") -> Attributes:
 def read_descriptions(paths: Sequence[Path], without: Collection[Pair] = ()) -> Descriptions:
     """Word → all that lexicons say of it, with weights, from files or WordNet (`Path()`: wherever it is installed).
 
-    Of WordNet: synsets and those directly above or similar (1), those above anywhere (0.5), categories (1), and the
-    words of glosses (1), with the word itself, which links it to the glosses that use it. Of two words that are paired
-    in `without` (pairs of `as_pair`), neither gets a synset of the other nor the other as a word of its gloss.
+    Of WordNet: synsets and those directly above or similar (1), those above anywhere (0.5), categories (1), the words
+    of glosses and words of the same derivation (1), with the word itself, which links it to those that name it. Of two
+    words that are paired in `without` (pairs of `as_pair`), neither gets a synset of the other nor the other as a word
+    of its gloss or derivation.
     """
     partners: dict[str, set[str]] = {}
     for left, right in without:
@@ -90,14 +91,27 @@ def _describe_words(folder: Path, partners: Mapping[str, set[str]]) -> Iterator[
             says |= {f"synset:{name}": 1.0 for name in near}
             gloss = _WORD.findall(glosses.get(offset, "").partition('; "')[0].lower())
             says |= {f"gloss:{word}": 1.0 for word in gloss if word not in function_words}
+            derived = _find_derived(files, synset)
             for word in members[key]:
                 paired = partners.get(word)
                 if paired and members[key] & paired:
                     continue
+                told = says | {f"gloss:{other}": 1.0 for other in derived.get(word, ())}
                 kept = {
-                    name: weight for name, weight in says.items() if not paired or not _tells(name, paired, members)
+                    name: weight for name, weight in told.items() if not paired or not _tells(name, paired, members)
                 }
                 yield word, kept | {f"gloss:{word}": 1.0}
+
+
+def _find_derived(files: Mapping[str, dict[str, Synset]], synset: Synset) -> dict[str, set[str]]:
+    """The words that those of a synset are derived from, or that are derived from them."""
+    found: dict[str, set[str]] = {}
+    for relation, file, offset, which in synset.pointers:
+        if relation == DERIVED:
+            others = {fold(word, True) for word in words_at(files[file][offset], which[2:])}
+            for word in words_at(synset, which[:2]):
+                found.setdefault(fold(word, True), set()).update(others)
+    return found
 
 
 def _tells(attribute: str, paired: set[str], members: Mapping[str, set[str]]) -> bool:

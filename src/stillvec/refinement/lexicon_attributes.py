@@ -5,9 +5,10 @@ word, N_w those of its character n-grams (`spelling`), m is the mean vector. A k
 `v_w + weight (A_w X)`; a word without attributes stays. With `extend`, words of the lexicon that have no vector get
 `m + A_w X + N_w T`, and the count 0.
 
-Of WordNet, the attributes of a word are its synsets, those above them, their categories and the words of their glosses;
-of a file, those after the tab. A lexicon says much about the pairs of some similarity datasets. `without` takes these
-out: of two paired words, neither gets what a synset of the other says, nor the other as a word of its gloss.
+Of WordNet, the attributes of a word are its synsets, those above them, their categories, the words of their glosses and
+those of the same derivation; of a file, those after the tab. A lexicon says much about the pairs of some similarity
+datasets. `without` takes these out: of two paired words, neither gets what a synset of the other says, nor the other as
+a word of its gloss or derivation.
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@
 
 `unknown`: the pairs of RareWord of which one word at least has no vector and both are in WordNet; the same pairs by the
 n-grams of `subword`, by attributes alone, by both (`--oov attributes`), and by both with what WordNet says of the pairs
-themselves. Settings were chosen on one half of the pairs, drawn at random, and the other half is reported beside it.
+themselves. Settings were chosen on one half of the pairs, drawn at random, and the other half is reported beside it;
+then the pairs of other datasets of which a word is unknown.
 `known`: datasets by the weight of the attributes. Evaluated pairs are taken out of the lexicon elsewhere. `synonyms`:
 answers about texts in which a word is replaced by a synonym.
 """
@@ -32,11 +33,13 @@ from stillvec.refinement.subword import Subword
 
 HEADERS = {
     "attributes-unknown": "| vectors of unknown words | chosen on | change | tested | difference to n-grams |",
+    "attributes-others": "| dataset | pairs | n-grams | attributes | difference | both | difference |",
     "attributes-known": "| weight | RG-65 | WordSim-353 | SimLex-999 | MEN | SimVerb | held out, change |",
     "attributes-synonyms": "| dataset | texts | weight | accuracy | with a synonym | stability |",
 }
 NAMES = ("rg65", "ws353", "simlex999", "men3000", "simverb3500")
 HELD_OUT = ("men3000", "simverb3500")  # the weight was chosen on the others
+OTHERS = ("simverb3500", "men3000", "simlex999")
 DATASETS = ("sst5.test", "trec.test")
 RESAMPLES = 2000
 TIMES, ITEMS = 5, 1000  # synonyms per text, texts
@@ -83,6 +86,24 @@ def print_unknown(vectors: WordVectors) -> None:
             new, old, ratings = values[part], first[part], np.array(gold)[part]
             cells += [100 * float(spearman(new, ratings)), "" if values is first else bootstrap(new, old, ratings)]
         print_row(name, *cells)
+    print()
+    print_header(*split_cells(HEADERS["attributes-others"]))
+    for name in OTHERS:
+        print_other(name, vectors, *[*spaces.values()][:3])
+
+
+def print_other(name: str, vectors: WordVectors, old: WordVectors, *spaces: WordVectors) -> None:
+    """Pairs of another dataset with an unknown word, on which nothing was chosen."""
+    (rated,) = read_rated_pairs(data_folder() / "similarity" / f"{name}.tsv").values()
+    pairs = [pair for pair in rated if all(word in spaces[0] for word in pair[:2])]
+    pairs = [pair for pair in pairs if not all(word in vectors for word in pair[:2])]
+    left, right, gold = ([pair[side] for pair in pairs] for side in range(3))
+    before, ratings = cosines(old[left], old[right]), np.array(gold)
+    cells: list[str | float] = [f"{len(pairs):,}", 100 * float(spearman(before, ratings))]
+    for space in spaces:
+        after = cosines(space[left], space[right])
+        cells += [100 * float(spearman(after, ratings)), bootstrap(after, before, ratings)]
+    print_row(name, *cells)
 
 
 def print_known(vectors: WordVectors) -> None:

@@ -202,6 +202,8 @@ class Ensemble:
         sampled = self.listen((torch.rand(prior.shape, generator=random, device=self.device) < prior).float())
         own = torch.arange(self.language.concepts, device=self.device)
         precision = (sampled.argmax(3) // self.language.values == own).all(2).float().mean(1).tolist()
+        strings = torch.cat([held_out, trained])[:_TESTED].to(self.device)
+        bits = self.speak(strings) > 0
         codes = [bits[model, :, :length].cpu().numpy().astype(int) for model, length in enumerate(self.lengths)]
         entropies = measure_all(codes, strings.cpu().numpy())
         for fact, share, entropy in zip(facts, precision, entropies, strict=True):

@@ -1,11 +1,10 @@
 """A table of docs/papers/18-pruning.md: what is distilled from pruned teachers over a corpus (Gordon et al. 2020).
 
-    STILLVEC_DATA=... python recipes/pruned_teachers.py MiniLM=minilm MPNet=$STILLVEC_MPNET [--unseen DIR]
+    STILLVEC_DATA=... python recipes/pruned_teachers.py MiniLM=minilm MPNet=$STILLVEC_MPNET
 
 Each teacher is pruned to each sparsity (`stillvec adapt`) and distilled by three methods in one pass. The vocabulary
-is the most frequent words of the corpus and all words of the datasets. `--unseen` is a folder of similarity datasets
-that nothing was chosen on. Changes are from the same method with the dense teacher, on the same pairs. `--scores`
-appends the score of each dataset to a file of JSON lines.
+is the most frequent words of the corpus and all words of the datasets. Changes are from the same method with the dense
+teacher, on the same pairs. `--scores` appends the score of each dataset to a file of JSON lines.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ import stillvec
 from stillvec import WordVectors
 from stillvec.evaluation import mean_difference
 
-HEADERS = {"pruning-corpus": "| teacher | method | sparsity | 8 sets | change | unseen sets | change |"}
+HEADERS = {"pruning-corpus": "| teacher | method | sparsity | 8 sets | change |"}
 METHODS = "auto,aggregate,additive"
 SPARSITIES = (0.0, 0.2, 0.3, 0.4, 0.6)
 N_WORDS = 20_000
@@ -39,7 +38,6 @@ N_WORDS = 20_000
 def main() -> None:
     parser = argument_parser(__doc__)
     parser.add_argument("teachers", nargs="+", metavar="NAME=TEACHER")
-    parser.add_argument("--unseen", type=Path, help="a folder with similarity/*.tsv")
     parser.add_argument("--sparsities", type=float, nargs="+", default=SPARSITIES)
     parser.add_argument("--by", default="magnitude", choices=("magnitude", "chance"))
     parser.add_argument("--corpus", nargs="+", default=None, help="default: the corpora of $STILLVEC_DATA")
@@ -48,7 +46,7 @@ def main() -> None:
     parser.add_argument("--scores", type=Path)
     options = parser.parse_args()
     print_header(*split_cells(HEADERS["pruning-corpus"]))
-    words = read_rated_words([data_folder(), *([options.unseen] if options.unseen else [])])
+    words = read_rated_words([data_folder()])
     for pair in options.teachers:
         name, _, teacher = pair.partition("=")
         dense: dict[str, WordVectors] = {}
@@ -67,7 +65,7 @@ def main() -> None:
                 )
             dense = dense or spaces
             for method, vectors in spaces.items():
-                print_scores(name, method, sparsity, vectors, dense[method], options.unseen, options.scores)
+                print_scores(name, method, sparsity, vectors, dense[method], options.scores)
 
 
 def read_rated_words(folders: list[Path]) -> list[str]:
@@ -77,24 +75,11 @@ def read_rated_words(folders: list[Path]) -> list[str]:
 
 
 def print_scores(
-    name: str,
-    method: str,
-    sparsity: float,
-    vectors: WordVectors,
-    dense: WordVectors,
-    unseen: Path | None,
-    file: Path | None,
+    name: str, method: str, sparsity: float, vectors: WordVectors, dense: WordVectors, file: Path | None
 ) -> None:
-    cells: list[str | float] = []
-    scores: dict[str, float] = {}
-    for folder in (data_folder(), unseen):
-        if folder is None:
-            cells += ["", ""]
-            continue
-        found = score_similarity(vectors, folder=folder)
-        change = "" if vectors is dense else format_change(mean_difference(vectors, dense, folder))
-        cells += [mean(found), change]
-        scores |= found
+    scores = score_similarity(vectors)
+    change = "" if vectors is dense else format_change(mean_difference(vectors, dense, data_folder()))
+    cells = [mean(scores), change]
     print_row(name, method, f"{sparsity:.0%}", *cells)
     if file is not None:
         with file.open("a", encoding="utf-8") as stream:

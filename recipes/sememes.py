@@ -66,7 +66,7 @@ def main() -> None:
         command.add_argument("--steps", type=int, default=2000)
         for key, value in {"vocabulary": 20_000, "layers": 6, "dim": 384, "heads": 6}.items():
             command.add_argument(f"--{key}", type=int, default=value)
-        command.add_argument("--items", type=int, nargs="+", default=(800, 8000), help="training items of tunings")
+        command.add_argument("--items", type=int, nargs="+", default=(800, 4000), help="training items of tunings")
         command.add_argument("--tunings", nargs="+")
         command.add_argument("--scores", type=Path, default=Path("out/sememes.jsonl"))
     showing = commands.add_parser("show")
@@ -181,28 +181,44 @@ def train(options: argparse.Namespace) -> None:
         {f"{file.parent.name}/{file.name.split('.')[0]}" for file in folder.glob("*/*.train.*")}
     )
     for seed in range(options.seeds):
-        answers: dict[str, dict[str, np.ndarray]] = {}
-        for label, use in USES.items():
-            lexicon = folder / ("shuffled.tsv" if "shuffled" in label else "lexicon.tsv")
-            attributes = f",attributes={lexicon},attributes_in={use}" if use else ""
-            sizes = ",".join(f"{key}={getattr(options, key)}" for key in ("vocabulary", "layers", "dim", "heads"))
-            size = f"{UNITS},{sizes},batch={BATCH},epochs=1000,max_steps={options.steps}"
-            with tempfile.TemporaryDirectory() as name:
-                step = f"pretrain:text={folder / 'text.txt.gz'},{size},seed={seed}{attributes}"
-                model = stillvec.adapt("new", step, out=Path(name) / "model")
-                facts = read_adaptation(model)["adapted"][-1]["facts"]
-                write(options, "perplexity", label, seed, facts["perplexity"], facts["steps"], facts["tokens"])
-                for dataset in datasets:
-                    for n_items in options.items if dataset.startswith("classification") else (0,):
-                        step = f"tune:on={folder / dataset},most={n_items},epochs=3,seed={seed}"
-                        tuned = stillvec.adapt(model, step, out=Path(name) / "tuned", force=True)
-                        score = read_adaptation(tuned)["adapted"][-1]["facts"]["test"]
-                        write(options, dataset, label, seed, n_items, score)
-                    if dataset.startswith("classification"):
-                        answers.setdefault(dataset, {})[label] = answer_variants(tuned, folder, dataset)
-        for dataset, by_model in answers.items():
-            for label in ("SE", "SP", "SEP"):
-                write(options, f"{dataset}, synonyms", label, seed, *count_errors(by_model["none"], by_model[label]))
+        with tempfile.TemporaryDirectory() as name:
+            models = {
+                label: make_model(label, seed, Path(name) / f"model-{number}", options)
+                for number, label in enumerate(USES)
+            }
+            for dataset in datasets:
+                compare_tunings(models, dataset, seed, Path(name) / "tuned", options)
+
+
+def make_model(label: str, seed: int, out: Path, options: argparse.Namespace) -> Path:
+    lexicon = options.folder / ("shuffled.tsv" if "shuffled" in label else "lexicon.tsv")
+    attributes = f",attributes={lexicon},attributes_in={USES[label]}" if USES[label] else ""
+    sizes = ",".join(f"{key}={getattr(options, key)}" for key in ("vocabulary", "layers", "dim", "heads"))
+    size = f"{UNITS},{sizes},batch={BATCH},epochs=1000,max_steps={options.steps}"
+    step = f"pretrain:text={options.folder / 'text.txt.gz'},{size},seed={seed}{attributes}"
+    model = stillvec.adapt("new", step, out=out)
+    facts = read_adaptation(model)["adapted"][-1]["facts"]
+    write(options, "perplexity", label, seed, facts["perplexity"], facts["steps"], facts["tokens"])
+    return model
+
+
+def compare_tunings(
+    models: Mapping[str, Path], dataset: str, seed: int, out: Path, options: argparse.Namespace
+) -> None:
+    """Each model tuned on a dataset; with most items, the answers to variants of its test texts."""
+    of_texts = dataset.startswith("classification")
+    answers: dict[str, np.ndarray] = {}
+    for n_items in options.items if of_texts else (0,):
+        for label, model in models.items():
+            step = f"tune:on={options.folder / dataset},most={n_items},epochs=3,seed={seed}"
+            tuned = stillvec.adapt(model, step, out=out, force=True)
+            score = read_adaptation(tuned)["adapted"][-1]["facts"]["test"]
+            write(options, dataset, label, seed, n_items, score)
+            if not of_texts or n_items != options.items[-1]:
+                continue
+            answers[label] = answer_variants(tuned, options.folder, dataset)
+            if label in ("SE", "SP", "SEP"):
+                write(options, f"{dataset}, synonyms", label, seed, *count_errors(answers["none"], answers[label]))
 
 
 def write(options: argparse.Namespace, what: str, label: str, seed: int, *values: float) -> None:

@@ -199,3 +199,5 @@ def test_every_paper_has_its_page_and_its_command() -> None:
             r"`[^`\n]*(stillvec|--method) ", text
         )
         assert has_command, f"{title}: {page} names no command"
+        for heading in ("## What the paper claims", "## Does it hold?"):
+            assert f"\n{heading}\n" in text, f"{title}: {page} has no section {heading[3:]}"

@@ -17,11 +17,12 @@ import pytest
 import stillvec
 from stillvec import Corpus, WordVectors, cli
 from stillvec.errors import DatasetError, UsageError
-from stillvec.evaluation.pair_proposals import find_characteristic_words, propose_pairs
+from stillvec.evaluation.pair_proposals import _common_words, find_characteristic_words, propose_pairs
 from stillvec.evaluation.rated_pairs_file import RatingFiles
 from stillvec.exploration import field_test
 from stillvec.exploration.field_test import open_test
 from stillvec.exploration.rating_server import RatingServer
+from stillvec.vocabulary.function_words import list_function_words
 
 TOPICS = [[f"{letter * 2}{name}" for name in ("aa", "bb", "cc", "dd", "ee", "ff")] for letter in "pqrstu"]
 WORDS = [word for topic in TOPICS for word in topic]
@@ -52,6 +53,12 @@ def test_characteristic_words_are_those_of_residual_idf(tmp_path: Path) -> None:
     shares = {word: np.mean([word in text.rstrip(".").split() for text in paragraphs]) for word in WORDS}
     wanted = sorted((word for word in WORDS if shares[word] <= 0.1), key=value, reverse=True)[:10]
     assert found == wanted
+
+
+def test_function_words_are_not_proposed() -> None:
+    filled = [*list_function_words("en"), "cells", "heat", "ions"]
+    vectors = WordVectors(filled, np.ones((len(filled), 2)))
+    assert _common_words([vectors]) == ["cells", "heat", "ions"]
 
 
 def test_pairs_are_new_spread_over_words_and_the_same_for_a_seed(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from stillvec.heads.lookup import Lookup
 from stillvec.numerics import unit_rows
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary, WordMatcher
+from stillvec.vocabulary.function_words import find_function_words
 from stillvec.vocabulary.segmenters import SPACES, join_segmenters
 
 Pair = tuple[str, str]
@@ -83,9 +84,10 @@ def find_characteristic_words(
 
 
 def _common_words(sets: Sequence[WordVectors]) -> list[str]:
-    """Words of letters only that all sets have, in the order of the first."""
+    """Words of letters only that all sets have, without function words, in the order of the first."""
     least = _LETTERS if sets[0].vocabulary.segmenter == SPACES else _LETTERS // 2
-    shared = [word for word in sets[0].words if word.isalpha() and len(word) >= least]
+    left_out = find_function_words(sets[0].words)
+    shared = [word for word in sets[0].words if word.isalpha() and len(word) >= least and word.lower() not in left_out]
     known = np.logical_and.reduce([Lookup(vectors).rows(shared) >= 0 for vectors in sets]) if shared else ()
     return [word for word, usable in zip(shared, known, strict=True) if usable]
 

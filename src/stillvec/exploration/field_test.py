@@ -57,7 +57,7 @@ def judge(
         return files
     with RatingServer(files, port) as server:
         left = f"{files.n_left} of {len(files.pairs)} pairs to rate"
-        notify(f"{server.address}: {left}; press Ctrl-C to stop, and run the same command to go on")
+        notify(f"{left} at {server.address} (press Ctrl-C to stop, and run the same command to go on)")
         if open_browser:
             webbrowser.open(server.address)
         try:

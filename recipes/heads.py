@@ -70,7 +70,7 @@ DOMAINS: dict[str, list[str]] = {
     "both": ["auxiliary", "experts"],
 }
 EPSILONS = (0.0, 0.02, 0.05, 0.1)
-N_FEW, N_DRAWS, N_ASKED = 100, 10, 2000  # training texts, draws of them, test texts
+N_FEW, N_DRAWS, N_ASKED = 400, 5, 2000  # training texts, draws of them, test texts
 N_NEIGHBOURS = 10
 N_WORDS, N_CLUSTERS = 200, 50  # of the information of states about their words
 
@@ -296,7 +296,7 @@ def fit_robust(options: argparse.Namespace) -> None:
                 head = stillvec.fit(
                     vectors,
                     items,
-                    spell("cnn", options, "epochs=100,patience=20"),
+                    spell("cnn", options, "epochs=60,patience=15,rate=3e-3"),
                     ROBUST[name],
                     seed=draw,
                     device="cpu",

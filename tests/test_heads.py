@@ -151,6 +151,7 @@ ZEROS = {
     "residual": ("attention", "residual:on=false"),
     "auxiliary": ("tagger", "auxiliary:weight=0"),
     "experts": ("tagger", "experts:size=0"),
+    "invariant": ("tagger", "invariant:weight=0"),
 }
 
 

@@ -1,6 +1,6 @@
 """A probe of whole texts: it reads the vector of one text, or [u; v; |u - v|; u * v] of two (Conneau et al. 2017).
 
-Two vectors that differ only by rounding are made equal, so that a bag of words cannot see in which order it was added.
+The features of pairs and their penalties are those of the head `pair`.
 """
 
 from __future__ import annotations
@@ -17,13 +17,12 @@ from stillvec.evaluation.intervals import Floats, Rows
 from stillvec.evaluation.supervised import share
 from stillvec.evaluation.tasks import TextTask
 from stillvec.heads.linear_probe import PENALTIES, Scaling, one_hot, predict, select_logistic
+from stillvec.heads.pair_head import PAIR_PENALTIES, pair_features
 from stillvec.heads.sequence_batches import Representation
 from stillvec.heads.splits import Round
 from stillvec.registry import check_least
 
-PAIR_PENALTIES = tuple(10 * penalty for penalty in PENALTIES)  # pairs have more columns that say little
 _BLOCK = 4096  # rows of features in memory at once, in a prediction
-_ROUNDING = 1e-4  # of the norm of a text vector
 
 
 @dataclass(frozen=True)
@@ -47,13 +46,6 @@ class EncodedItems:
         """What the probe reads of the items (n, dim), of pairs (n, 4 dim)."""
         sides = [np.asarray(self.vectors[column], np.float32) for column in self.places[rows].T]
         return sides[0] if len(sides) == 1 else pair_features(*sides)
-
-
-def pair_features(u: NDArray[np.float32], v: NDArray[np.float32]) -> NDArray[np.float32]:
-    """[u; v; |u - v|; u * v] of two texts (n, 4 dim)."""
-    same = np.linalg.norm(u - v, axis=1) <= _ROUNDING * np.linalg.norm(u, axis=1)
-    v = np.where(same[:, None], u, v)
-    return np.concatenate([u, v, np.abs(u - v), u * v], axis=1)
 
 
 def encode_items(

@@ -13,6 +13,7 @@ HEADS: Registry[type[HeadKind]] = Registry(
         "attention": "stillvec.heads.attention_head:AttentionHead",
         "knn": "stillvec.heads.knn_head:Knn",
         "tagger": "stillvec.heads.tagger_head:Tagger",
+        "pair": "stillvec.heads.pair_head:PairHead",
         "primitives": "stillvec.heads.primitives_head:Primitives",
     },
 )

@@ -19,6 +19,7 @@ from stillvec.heads.linear_head import Linear
 from stillvec.heads.lookup import Lookup
 from stillvec.heads.numpy_layers import Floats32
 from stillvec.heads.oov_policy import OovPolicy
+from stillvec.heads.pair_head import join_pairs
 from stillvec.heads.sequence_batches import Sequences
 from stillvec.heads.tagger_head import Tagger
 from stillvec.input_checks import check_count, check_strings, describe
@@ -132,13 +133,13 @@ class Head:
             return self._explain_tags(self._read_sentences(texts))
         given = self._check(texts)
         label = self.score(given).argmax(axis=1)
-        sequences = self._lookup.read_texts(given)
+        sequences = self._read(given)
         if isinstance(self.kind, Knn):
             found = self.kind.find_examples(self.arrays, sequences, n_examples)
             named = [tuple((text, self.labels[row], cosine) for text, row, cosine in near) for near in found]
             return [Explanation(self.labels[at], examples=near) for at, near in zip(label.tolist(), named, strict=True)]
         weights = self.kind.explain(self.arrays, sequences, label)
-        words = self._find_words(given)
+        words = self._find_words(given) if self.kind.unit == "text" else self._find_pairs(given)
         parts = np.split(weights, sequences.ends[:-1])
         return [
             Explanation(self.labels[at], tuple(of_text), tuple(map(float, part)))
@@ -174,6 +175,8 @@ class Head:
         return Lookup(self.vectors, oov, self.arrays.get("unknown"))
 
     def _read(self, texts: Sequence[Any]) -> Sequences:
+        if self.kind.unit == "pair":
+            return join_pairs(self._lookup.read_texts([text for pair in texts for text in pair]))
         return self._lookup.read_texts(texts)
 
     def _check(self, texts: Iterable[Any]) -> list[Any]:
@@ -185,7 +188,7 @@ class Head:
         return check_strings(texts, "texts", what="texts")
 
     def _score_block(self, texts: Sequence[Any]) -> Floats32:
-        if isinstance(self.kind, Linear) and "hidden" not in self.arrays and self.vectors.subwords is None:
+        if type(self.kind) is Linear and "hidden" not in self.arrays and self.vectors.subwords is None:
             return self._score_by_word(texts)
         return self.kind.score(self.arrays, self._read(texts))
 
@@ -258,6 +261,11 @@ class Head:
             experts = tuple((name, tuple(map(float, part[:, place]))) for place, name in enumerate(types))
             found.append(Explanation(" ".join(tags), tuple(words), experts=experts))
         return found
+
+    def _find_pairs(self, pairs: Sequence[tuple[str, str]]) -> list[list[str]]:
+        """The words of the two texts, with a bar between them."""
+        sides = [self._find_words([pair[side] for pair in pairs]) for side in (0, 1)]
+        return [[*first, "|", *second] for first, second in zip(*sides, strict=True)]
 
     def _find_words(self, texts: Sequence[str]) -> list[list[str]]:
         """The words of each text, as they are read."""

@@ -34,6 +34,8 @@ _NEAREST = 10  # words that one may be replaced by
 def add_texts(option: TeacherOption, data: LabelledData, vectors: WordVectors, seed: int) -> list[str]:
     """Texts without labels: changed copies of training texts, and those of a file, without those of the test part."""
     texts: list[str] = []
+    if data.unit == "pair" and (option.augment or option.texts is not None):
+        raise UsageError.conflict("Pairs are not changed, and not read from a file of texts", cure="leave it out")
     if option.augment:
         texts += _change_texts([str(data.items[row]) for row in data.train], option.augment, vectors, seed)
     if option.texts is not None:
@@ -55,6 +57,9 @@ def label_texts(
     folder = Path(option.model)
     if _is_classifier(folder):
         likely = yield from _ask_classifier(folder, data, texts, device, option.length)
+    elif data.unit == "pair":
+        cure = "tune one: stillvec adapt TEACHER --step tune:on=PAIRS"
+        raise UsageError.expected("a classifier of pairs", "another model", where=option.model, cure=cure)
     else:
         likely = yield from _ask_probe(option.model, data, texts, device)
     if not np.isfinite(likely).all():
@@ -93,8 +98,9 @@ def _ask_classifier(
     model = model.eval().to(place)
     columns = [names.index(name) for name in data.names]
     limit = min(int(tokenizer.model_max_length), int(getattr(model.config, "max_position_embeddings", 512)), length)
-    ids = tokenizer([*texts], truncation=True, max_length=limit)["input_ids"]
-    lengths = np.array([*map(len, ids)])
+    sides = [*zip(*texts, strict=True)] if data.unit == "pair" else [texts]
+    encoded = tokenizer(*([*side] for side in sides), truncation=True, max_length=limit)
+    lengths = np.array([*map(len, encoded["input_ids"])])
     order = np.argsort(-lengths, kind="stable")
     scores = np.zeros((len(texts), len(names)), np.float32)
     at = 0
@@ -102,7 +108,8 @@ def _ask_classifier(
         while at < len(order):
             size = max(1, _BATCH_TOKENS // max(1, int(lengths[order[at]])))
             batch = order[at : at + size].tolist()
-            padded = tokenizer.pad({"input_ids": [ids[row] for row in batch]}, return_tensors="pt").to(place)
+            parts = {name: [rows[row] for row in batch] for name, rows in encoded.items()}
+            padded = tokenizer.pad(parts, return_tensors="pt").to(place)
             scores[batch] = model(**padded).logits.float().cpu().numpy()
             at += size
             yield min(1.0, at / len(order))

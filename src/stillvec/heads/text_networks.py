@@ -4,8 +4,9 @@
 
     h_t = ReLU(W_0 x_{t-1} + W_1 x_t + W_2 x_{t+1} + b), 100 filters;   features = dropout_{0.5}(max over t of h_t)
 
-`LinearNetworks` read the mean of the known words, with at most one hidden layer; `AttentionNetworks` are an LSTM in
-both directions whose states have the width of the words, and attention over them (Tutek & Šnajder 2020):
+`LinearNetworks` read the mean of the known words (`PairNetworks` the means of two texts), with at most one hidden
+layer; `AttentionNetworks` are an LSTM in both directions whose states have the width of the words, and attention over
+them (Tutek & Šnajder 2020):
 
     a = softmax over t of v·tanh(W h_t + b), or of q·h_t / sqrt(d);   features = dropout_{0.5}(sum over t of a_t h_t)
 
@@ -266,20 +267,41 @@ class CnnNetworks(TextNetworks):
 
 class LinearNetworks(TextNetworks):
     hidden = 0  # units of a layer between the mean and the scores
+    n_parts = 1  # of what is read, each with the columns of a word
 
     def own_shapes(self, dim: int) -> tuple[Shapes, int]:
+        dim *= self.n_parts
         if not self.hidden:
             return [], dim
         return [((dim, self.hidden), dim**-0.5), ((self.hidden,), dim**-0.5)], self.hidden
 
+    def read_means(self, words: Tensor, ids: Tensor) -> Tensor:
+        """(M, B, F)."""
+        return mean_words(words, (ids != 0) & (ids != UNKNOWN))
+
     def forward(self, ids: Tensor, salts: Tensor | None = None, inputs: Tensor | None = None) -> Pass:
-        known = ((ids != 0) & (ids != UNKNOWN)).unsqueeze(-1)
-        words = self.embed(ids) if inputs is None else inputs
-        means = (words * known).sum(dim=2) / known.sum(dim=2).clamp(min=1)  # (M, B, d)
+        means = self.read_means(self.embed(ids) if inputs is None else inputs, ids)
         if not self.hidden:
             return Pass(means)
         hidden = torch.relu(torch.baddbmm(self.parameters[1].unsqueeze(1), means, self.parameters[0]))
         return Pass(hidden if salts is None else drop_units(hidden, salts[0]))
+
+
+class PairNetworks(LinearNetworks):
+    """[u; v; |u - v|; u * v], the means of the words before and after the first padding."""
+
+    n_parts = 4
+
+    def read_means(self, words: Tensor, ids: Tensor) -> Tensor:
+        known, second = (ids != 0) & (ids != UNKNOWN), (ids == 0).cumsum(dim=2) > 0
+        u, v = (mean_words(words, known & side) for side in (~second, second))
+        return torch.cat([u, v, (u - v).abs(), u * v], dim=2)
+
+
+def mean_words(words: Tensor, chosen: Tensor) -> Tensor:
+    """The mean of the chosen words of each text (M, B, d), of words (M, B, L, d)."""
+    counted = chosen.unsqueeze(-1)
+    return (words * counted).sum(dim=2) / counted.sum(dim=2).clamp(min=1)
 
 
 class AttentionNetworks(TextNetworks):

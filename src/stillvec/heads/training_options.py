@@ -16,7 +16,7 @@ from typing import ClassVar, Literal
 
 from stillvec.registry import Registry, check_least
 
-TEXT_HEADS = ("linear", "cnn", "attention")
+TEXT_HEADS = ("linear", "cnn", "attention", "pair")
 
 
 @dataclass(frozen=True)

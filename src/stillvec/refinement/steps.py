@@ -69,6 +69,7 @@ STEPS: Registry[type[Step]] = Registry(
         "sif": "stillvec.refinement.sif:Sif",
         "similarity_order": "stillvec.refinement.similarity_order:SimilarityOrder",
         "subword": "stillvec.refinement.subword:Subword",
+        "text_pairs": "stillvec.refinement.text_pairs:TextPairs",
         "whiten": "stillvec.refinement.whiten:Whiten",
     },
     renamed={"alpha": "natural_alpha", "dimensions": "select_dims", "unit": "normalize", "weight": "sif"},

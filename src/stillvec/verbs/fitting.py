@@ -26,6 +26,7 @@ from stillvec.heads.head_folder import LAYOUT, load_head, write_head
 from stillvec.heads.head_kind import HeadKind, Lesson, NetworkHead, Trained, micro_f1
 from stillvec.heads.labelled_data import LabelledData, read_data
 from stillvec.heads.lookup import Lookup
+from stillvec.heads.pair_head import join_pairs
 from stillvec.heads.primitives_head import Primitives
 from stillvec.heads.sequence_batches import Sequences
 from stillvec.heads.source_attention import join_sources
@@ -276,7 +277,7 @@ class _Fitting:
         if self.data.unit == "tokens":
             return self.lookup.read_tokens(items)
         if self.data.unit == "pair":
-            return self.lookup.read_texts([text for pair in items for text in pair])
+            return join_pairs(self.lookup.read_texts([text for pair in items for text in pair]))
         return self.lookup.read_texts(items)
 
     def _show(self, work: Generator[float, None, Any], phase: Phase) -> Generator[Progress, None, Any]:

@@ -207,6 +207,23 @@ def test_an_oracle_has_all_flips_and_a_constant_none(tmp_path: Path) -> None:
             assert scores["relative-pss"].value == scores["accuracy-rewritten"].value == 1
 
 
+class _Layers(_Oracle):
+    """The labels at the second of two layers, noise at the first."""
+
+    def encode_layers_steps(self, texts: Sequence[str]) -> Generator[float, None, list[np.ndarray]]:
+        seen = yield from self.encode_texts_steps(texts)
+        return [np.random.default_rng(0).normal(size=(len(texts), 2)).astype(np.float32), seen]
+
+
+def test_a_mix_of_layers_is_learnt_for_flips(tmp_path: Path) -> None:
+    task = Flips()
+    items = task.read(_write_flips(tmp_path))
+    vectors = WordVectors(["is", "bad", "good"], np.eye(3, dtype=np.float32))
+    answers = task.answer(_Layers(vectors, label="good"), items)
+    assert answers.values["pss"].mean() > 0.9  # chance: 0.25
+    assert task.learns_mix
+
+
 def test_flips_are_scored_beside_random_vectors(tmp_path: Path) -> None:
     _write_flips(tmp_path)
     vectors = WordVectors(["is", "bad", "good"], np.eye(3, dtype=np.float32))

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from stillvec.errors import DatasetError
 from stillvec.evaluation.intervals import Estimate, Resampling, Rows
+from stillvec.evaluation.layer_mix import learn_mix, mix_rows
 from stillvec.evaluation.probing import randomize
 from stillvec.evaluation.supervised import LearntItems, estimates, ratio, share, single_thread
 from stillvec.evaluation.tasks import Answers, Items, TextTask
@@ -47,6 +48,7 @@ _WHAT = "a label, a sentence, another label and the rewritten sentence, separate
 class Flips(TextTask):
     files: ClassVar[tuple[str, ...]] = ("flips", ".tsv")
     controls: ClassVar[tuple[str, ...]] = ("-random",)
+    learns_mix: ClassVar[bool] = True
     summary: ClassVar[str] = "shares of pairs and of sentences"
 
     def find(self, folder: Path) -> list[Path]:
@@ -91,10 +93,13 @@ class Flips(TextTask):
         n = len(texts)
         used = np.concatenate([split.train, split.dev])
         texts += [items.all_texts[at][0] for at in used]
-        vectors = yield from share(0, 2, lookup.encode_texts_steps(texts))
+        layers = yield from share(0, 2, lookup.encode_layers_steps(texts))
         gold = np.array(items.labels[: len(items)])  # (n, 2)
         y = np.concatenate([gold.ravel(), np.array([items.labels[at][0] for at in used], np.int64)])
         rows = n + np.arange(len(split.train)), n + len(split.train) + np.arange(len(split.dev))
+        vectors = layers[0]
+        if len(layers) > 1:
+            vectors = mix_rows(layers, learn_mix([layer[rows[0]] for layer in layers], y[rows[0]]))
         values: dict[str, NDArray[np.bool_]] = {}
         for number, (ending, x) in enumerate(
             {"": vectors, "-random": _average_random(texts, vectors.shape[1])}.items()

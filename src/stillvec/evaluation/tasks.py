@@ -218,8 +218,9 @@ def task_class(name: str) -> type[Task]:
 
 def refuse_mix(what: str) -> UsageError:
     """The error of what cannot learn the weights of layers."""
+    able = ", ".join(name for name in TASKS if getattr(TASKS[name], "learns_mix", False))
     cure = "give a layer (@4), or the mean of several (@4-6, @all)"
-    return UsageError.conflict(f"{what} needs weights of the layers, which only tasks with labels learn", cure=cure)
+    return UsageError.conflict(f"{what} needs weights of the layers, which only {able} learn", cure=cure)
 
 
 def check_occurrences(tasks: Mapping[str, Task], name: str, *, is_mix: bool = False) -> None:

@@ -20,6 +20,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 import stillvec
+import stillvec.verbs.transformation  # registers the combiners that train
 from stillvec.adaptation import ADAPTATIONS
 from stillvec.baselines import BASELINES
 from stillvec.cli import VERBS, main

@@ -196,3 +196,48 @@ def test_combine_sums_sets_by_the_attention_of_a_tagger(tmp_path: Path) -> None:
     expected = head.kind.map_words(head.arrays, np.asarray(head.vectors.matrix))
     np.testing.assert_allclose(both.matrix, expected, atol=1e-5)
     assert "attention" in (tmp_path / "both/README.md").read_text()
+
+
+def speak(shift: float, turn: float, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Words of a language: four classes in a shared space, turned and moved."""
+    random = np.random.default_rng(seed)
+    centres = np.random.default_rng(99).normal(size=(4, 10)) * 1.2
+    axis = np.linalg.qr(np.eye(10) + turn * random.normal(size=(10, 10)))[0]
+    axis = axis * np.sign(np.diag(axis))
+    label = random.integers(0, 4, n)
+    move = random.normal(size=10)
+    return (centres[label] + 0.5 * random.normal(size=(n, 10))) @ axis + shift * move / np.linalg.norm(move), label
+
+
+@pytest.mark.slow
+def test_invariant_and_centring_help_a_language_without_labels(capsys: pytest.CaptureFixture[str]) -> None:
+    """Three languages, labels in two: as they are, with the option, and centred, the simple rival."""
+    spoken = [speak(6.0, 0.05, 800, seed) for seed in (1, 2, 3)]
+    found: dict[str, tuple[float, float, float]] = {}
+    for name, weight, centred in (("plain", 0.0, False), ("invariant", 0.3, False), ("centred", 0.0, True)):
+        parts = [x - centred * x.mean(axis=0) for x, _ in spoken]
+        table = np.concatenate([np.zeros((2, 10)), *parts]).astype(np.float32)
+        sequences = Sequences(table, np.arange(2, len(table)), np.arange(5, len(table), 5))
+        labels = np.concatenate([label for _, label in spoken])
+        languages = np.repeat([0, 1, 2], 160)
+        options = {"invariant": Invariant(weight)} if weight else {}
+        group = TaggerNetworks(
+            PaddedTexts([sequences], torch.device("cpu")), labels, [NetworkSettings(0, s, 1e-2) for s in range(3)],
+            names=("A", "B", "C", "D"), options=options, languages=languages,
+        )  # fmt: skip
+        train = np.flatnonzero(languages < 2)[::2]
+        for _ in group.train(train, 60, 1 / 3):
+            pass
+        held = np.setdiff1d(np.arange(320), train), np.arange(320, 480)
+        seen, other = (
+            float((group.predict_words(rows) == labels.reshape(-1, 5)[rows].ravel()).mean()) for rows in held
+        )
+        with torch.no_grad():
+            read = group.read_words(torch.arange(2, len(table)).expand(3, 1, -1))[0, 0].numpy()
+        found[name] = seen, other, tell_groups([*read.reshape(3, -1, 10)])
+    with capsys.disabled():
+        for name, (seen, other, probe) in found.items():
+            print(f"\n{name}: labelled {seen:.3f}, not labelled {other:.3f}, language probe {probe:.3f}", end="")
+    assert found["invariant"][1] >= found["plain"][1] + 0.1  # chance moves it by as much
+    assert found["invariant"][0] >= found["plain"][0] - 0.01
+    assert found["centred"][1] >= found["plain"][1] + 0.25

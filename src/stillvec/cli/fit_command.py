@@ -18,7 +18,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("vectors", nargs="+", metavar="VECTORS", help=several)
     data = "label and text per line, a CSV with columns text and label, CoNLL columns; or NAME of NAME.train.txt"
-    add("--on", required=True, nargs="+", metavar="DATASET", help=f"labelled data: {data}; several are learnt together")
+    again = "may be repeated, and all are learnt together"
+    add("--on", required=True, action="append", metavar="DATASET", help=f"labelled data: {data}; {again}")
     kinds = f"one of {', '.join(HEADS)} (default: %(default)s)"
     add("--head", default="linear", metavar="NAME[:key=value,...]", help=kinds)
     add("--list-heads", action=List, const=HEADS, help="list all heads with their settings")

@@ -17,13 +17,14 @@ from stillvec.learners.whitened_means import whitening_matrix
 class Whitening:
     mean: Tensor  # (D,)
     matrix: Tensor  # (D, dim)
+    is_identity: bool = False
 
     def __call__(self, rows: Tensor) -> Tensor:
-        return (rows.float() - self.mean) @ self.matrix
+        return rows.float() if self.is_identity else (rows.float() - self.mean) @ self.matrix
 
     @classmethod
     def identity(cls, dim: int, device: torch.device) -> Whitening:
-        return cls(torch.zeros(dim, device=device), torch.eye(dim, device=device))
+        return cls(torch.zeros(dim, device=device), torch.eye(dim, device=device), is_identity=True)
 
 
 class Moments:

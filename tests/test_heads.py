@@ -171,6 +171,12 @@ def test_an_option_changes_what_is_learnt(option: str, vectors: WordVectors) -> 
     assert not np.array_equal(plain.arrays["recur"], other.arrays["recur"])
 
 
+@pytest.mark.parametrize("option", ["auxiliary", "experts:size=6"])
+def test_an_option_changes_what_a_tagger_learns(option: str, vectors: WordVectors) -> None:
+    plain, other = (fit(vectors, tagged(40), "tagger:epochs=1", options) for options in ((), (option,)))
+    assert not np.array_equal(plain.arrays["recur"], other.arrays["recur"])
+
+
 def test_several_labels_of_a_text(vectors: WordVectors, tmp_path: Path) -> None:
     random = np.random.default_rng(3)
     lines = []

@@ -1,7 +1,9 @@
 """The same pairs and texts with other names in them: does the answer change? (paper 24)
 
-    STILLVEC_WORKSHOP=... python recipes/other_names.py paraphrases|texts NAME=VECTORS ... [--glove FOLDER]
+    STILLVEC_WORKSHOP=... python recipes/other_names.py paraphrases|texts|canonical NAME=VECTORS ... [--glove FOLDER]
         [--lists companies countries]
+
+`canonical` measures RESEMBLE, an ensemble with the answers for one or three canonical names.
 
 The representations are those of text_pairs.py. A script because the tables join several evaluations.
 """
@@ -22,6 +24,15 @@ HEADERS = {
     "mean of other names | without a name | names known |",
     "substitution-texts": "| texts | names | items | representation | accuracy | worst | best | stability [95%] | "
     "mean of other names | without a name | names known |",
+    "substitution-canonical": "| names | pairs | representation | canonical names | accuracy | worst | best | "
+    "best - worst | stability [95%] | mean of other names |",
+}
+CANONICAL = {  # companies and persons are those of the paper
+    "companies": ("Microsoft", "Nasdaq", "IBM"),
+    "countries": ("France", "China", "Germany"),
+    "first-female": ("Patricia", "Mary", "Jennifer"),
+    "first-male": ("John", "James", "Robert"),
+    "last": ("Brown", "Johnson", "Jones"),
 }
 LISTS = ("companies", "countries", "first-female", "first-male", "last")
 TEXTS = (("sport20ng.test", "countries"), ("sport20ng.test", "last"), ("yelp.test", "first-male"))
@@ -30,7 +41,7 @@ TEXTS = (("sport20ng.test", "countries"), ("sport20ng.test", "last"), ("yelp.tes
 def main() -> None:
     parser = argument_parser(__doc__)
     commands = parser.add_subparsers(required=True)
-    for name, run in (("paraphrases", print_paraphrases), ("texts", print_texts)):
+    for name, run in (("paraphrases", print_paraphrases), ("texts", print_texts), ("canonical", print_canonical)):
         command = commands.add_parser(name)
         add_representations(command)
         command.add_argument("--items", type=int, default=300)
@@ -53,6 +64,33 @@ def print_texts(options: argparse.Namespace) -> None:
     print_header(*split_cells(HEADERS["substitution-texts"]))
     for dataset, names in (pair for pair in TEXTS if pair[1] in options.lists):
         print_rows(options, dataset, names, [dataset.removesuffix(".test"), names])
+
+
+def print_canonical(options: argparse.Namespace) -> None:
+    """MRPC without, with one and with three canonical names."""
+    print_header(*split_cells(HEADERS["substitution-canonical"]))
+    representations = read_representations(options)
+    for names in options.lists:
+        for n_canonical in (0, 1, 3):
+            canonical = "+".join(CANONICAL[names][:n_canonical])
+            task = f"substitution:names={names},items={options.items}" + f",canonical={canonical}" * bool(canonical)
+            cache = cache_folder() / "answers"
+            report = evaluate(representations, workshop_folder(), [task], only=["mrpc.test"], common=False, cache=cache)
+            for name in representations:
+                scores = {score.metric: score for score in report.scores if score.vectors == name}
+                values = {metric: 100 * score.value for metric, score in scores.items()}
+                print_row(
+                    names,
+                    str(scores["stability"].n_covered),
+                    name,
+                    str(n_canonical),
+                    values["accuracy"],
+                    values["worst"],
+                    values["best"],
+                    values["best"] - values["worst"],
+                    show(scores["stability"]),
+                    values["accuracy-substituted"],
+                )
 
 
 def print_rows(options: argparse.Namespace, dataset: str, names: str, cells: list[str]) -> None:

@@ -23,11 +23,11 @@ from stillvec.evaluation.answer_cache import AnswerCache
 from stillvec.evaluation.bias import LISTS
 from stillvec.evaluation.evaluation_report import Comparison, Detail, NeighbourOverlap, PolicyRanking, Report, Score
 from stillvec.evaluation.rated_pairs_file import RatingFiles
-from stillvec.evaluation.substitution import read_names
 from stillvec.evaluation.tasks import TASKS, Answers
 from stillvec.exploration.word_columns import load_columns
 from stillvec.formats import load, read_manifest, read_model, read_statistics, save, write_folder
 from stillvec.formats.model_card import card
+from stillvec.heads.canonical_names import read_names
 from stillvec.lexicons import read_dictionary, read_evaluation_pairs, read_lexicon, read_rated_pairs, read_words
 from stillvec.subwords import Ngrams, SubwordTable
 from stillvec.vectors import WordVectors

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import importlib
 import importlib.util
@@ -17,7 +16,7 @@ from typing import Any
 import pytest
 
 import stillvec
-from stillvec.cli import VERBS
+from stillvec.cli import VERBS, CommandParser
 from stillvec.errors import StillvecError
 from stillvec.learners import LEARNERS
 from stillvec.registry import settings_from
@@ -178,7 +177,7 @@ def test_every_command_of_a_page_is_valid(page: Path) -> None:
         pytest.skip("The synopsis has brackets.")
     for verb, *rest in extract_commands(page):
         assert verb in VERBS, f"{page.name}: stillvec {verb}"
-        parser = argparse.ArgumentParser()
+        parser = CommandParser()
         importlib.import_module(f"stillvec.cli.{verb}_command").arguments(parser)
         try:
             parser.parse_args(rest)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,13 @@ import torch
 import stillvec
 from stillvec.cli import main
 from stillvec.errors import DatasetError, FormatError, TrainingError, UsageError
-from stillvec.heads import HEADS
+from stillvec.heads import HEADS, numpy_layers
 from stillvec.heads.crf import best_paths
 from stillvec.heads.fitted_head import Head
 from stillvec.heads.head_folder import load_head
 from stillvec.heads.labelled_data import read_data
-from stillvec.heads.numpy_layers import find_best_paths, run_both_ways
+from stillvec.heads.numpy_layers import find_best_paths, find_tag_chances, run_both_ways
+from stillvec.heads.sequence_batches import Sequences
 from stillvec.heads.training_options import OPTIONS
 from stillvec.vectors import WordVectors
 from stillvec.verbs.fitting import fit
@@ -72,7 +74,18 @@ def test_a_head_learns_and_its_folder_predicts_the_same(name: str, vectors: Word
     assert len(head.predict(["", "unknown words only"])) == 2
 
 
-@pytest.mark.parametrize("name", ["linear:tuned=true", "linear:hidden=5", "cnn", "attention", "attention:form=dot"])
+NETWORKS = [
+    "linear:tuned=true",
+    "linear:hidden=5",
+    "linear:objective=coco",
+    "cnn",
+    "cnn:objective=arcface",
+    "attention",
+    "attention:form=dot",
+]
+
+
+@pytest.mark.parametrize("name", NETWORKS)
 @pytest.mark.parametrize("options", [(), ("concat", "residual")])
 def test_numpy_predicts_what_torch_trained(
     name: str, options: tuple[str, ...], vectors: WordVectors, monkeypatch: pytest.MonkeyPatch
@@ -119,6 +132,10 @@ def test_a_tagger_learns_and_numpy_tags_as_torch(
     ]
     assert np.mean(right) > 0.95
     assert stillvec.load_head(tmp_path / "t").predict(["a was here snow again"]) == [["O", "O", "O", "B-COLD", "O"]]
+    why = head.explain(["a was here snow again", ["the", "was", "fire"]])
+    assert (why[0].tags, why[0].spans[3], why[1].spans) == (("O", "O", "O", "B-COLD", "O"), (11, 15), ())
+    assert all(0 < chance <= 1 + 1e-6 for each in why for chance in each.weights)
+    assert min(why[0].weights) > 0.5
     if "experts:size=6" in options:
         (why,) = head.explain(["the snow"])
         assert [name for name, _ in why.experts] == ["COLD", "O", "WARM"]
@@ -216,7 +233,7 @@ def test_explanations_of_linear_and_cnn_sum_to_the_score(vectors: WordVectors) -
         assert why.words[1] == "fire"
     near = fit(vectors, sentences(), "knn").explain(["the ice was here"])[0]
     assert near.label == "cold"
-    assert near.examples[0][2] <= 1 + 1e-3
+    assert near.examples[0][2] <= 1 + 1e-6
 
 
 def test_a_csv_of_the_user_and_its_errors(vectors: WordVectors, tmp_path: Path) -> None:
@@ -325,6 +342,12 @@ def test_the_command_line(vectors: WordVectors, tmp_path: Path, capsys: pytest.C
     shown = capsys.readouterr().out
     assert shown.startswith("cold\t")
     assert "snow +" in shown
+    assert main(["predict", out, "the snow", "--explain", "heat", "--json"]) == 0  # texts before and after flags
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["text"] for line in lines] == ["the snow", "heat"]
+    assert lines[1]["words"][0].keys() == {"word", "start", "end", "weight"}
+    assert main(["predict", out, "--json", "--", "-5 degrees", "--frost"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 2
     assert main(["predict", out, "missing.txt"]) == 2
     assert main(["fit", str(tmp_path / "v"), "--on", str(tmp_path / "d.txt"), "--out", out, "--head", "cmn"]) == 2
     assert "cnn" in capsys.readouterr().err
@@ -345,6 +368,36 @@ def test_viterbi_and_the_lstm_in_numpy_are_those_of_torch() -> None:
     states = run_lstm(inputs, inside[None], *parts)[0].numpy() * inside.numpy()[..., None]
     arrays = {name: part[0].numpy() for name, part in zip(("enter", "recur", "biases"), parts, strict=True)}
     np.testing.assert_allclose(run_both_ways(inputs[0].numpy(), lengths.numpy(), arrays), states, atol=1e-5)
+
+
+def test_the_chances_of_tags_are_sums_over_all_paths() -> None:
+    random = np.random.default_rng(4)
+    scores, lengths = random.standard_normal((3, 4, 3)).astype(np.float32), np.array([4, 1, 3])
+    begin, step, end = (random.standard_normal(shape).astype(np.float32) for shape in ((3,), (3, 3), (3,)))
+    found = find_tag_chances(scores * 3, lengths, begin, step, end)
+    for text, length in enumerate(lengths):
+        expected = np.zeros((4, 3))
+        for path in itertools.product(range(3), repeat=int(length)):
+            total = begin[path[0]] + end[path[-1]] + sum(step[pair] for pair in itertools.pairwise(path))
+            worth = np.exp(total + sum(3 * scores[text, at, tag] for at, tag in enumerate(path)))
+            expected[range(length), path] += worth
+        expected[:length] /= expected[:length].sum(axis=1, keepdims=True)
+        np.testing.assert_allclose(found[text], expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["cnn:epochs=1", "attention:epochs=1"])
+def test_a_long_text_is_not_padded_beside_short_ones(
+    name: str, vectors: WordVectors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head, texts = fit(vectors, sentences(40), name), ["snow", " ".join(["fire a"] * 30), "the ice", "", "a hail was"]
+    together = head.predict_proba(texts)
+    monkeypatch.setattr(numpy_layers, "_MOST", 40)
+    shapes: list[tuple[int, ...]] = []
+    pad = Sequences.pad
+    monkeypatch.setattr(Sequences, "pad", lambda *given: (shapes.append((found := pad(*given)).shape), found)[1])
+    np.testing.assert_allclose(head.predict_proba(texts), together, atol=1e-5)
+    assert all(rows == 1 or rows * columns <= 40 for rows, columns in shapes)
+    assert len(shapes) > 1
 
 
 def test_every_head_has_settings_that_its_manifest_restores() -> None:

@@ -105,6 +105,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(f"{error.strerror or error}{place}.", 1)
 
 
+class CommandParser(argparse.ArgumentParser):
+    """Arguments that may be several (`predict HEAD --explain TEXT`) can stand before, between and after flags."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        positional = self._get_positional_actions()
+        if not any(action.nargs in ("*", "+") for action in positional):
+            return super().parse_known_args(args, namespace)
+        plain = argparse.ArgumentParser.parse_known_args
+        vars(self)["parse_known_args"] = plain.__get__(self)  # which parse_known_intermixed_args calls
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            del vars(self)["parse_known_args"]
+
+
 def _parse(words: list[str], command: str | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="stillvec", description="Distil contextual language models into static word vectors, on your own text."
@@ -112,7 +127,7 @@ def _parse(words: list[str], command: str | None) -> argparse.Namespace:
     parser.add_argument("-V", "--version", action="version", version=f"stillvec {__version__}")
     if command is not None and command not in VERBS:
         parser.error(f"unknown command {command!r}; {suggest(command, VERBS)}")
-    commands = parser.add_subparsers(dest="verb", metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(dest="verb", metavar="COMMAND", required=True, parser_class=CommandParser)
     for name, summary in VERBS.items():
         subparser = commands.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
         if name == command:

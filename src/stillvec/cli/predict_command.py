@@ -6,37 +6,57 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from stillvec.cli.console import note, print_json
+from stillvec.cli.console import print_json
 from stillvec.cli.terminal_text import escape_controls
 from stillvec.errors import CorpusError, UsageError
 from stillvec.files import inner_suffix, read_lines
+from stillvec.heads.canonical_names import CanonicalNames
 from stillvec.heads.fitted_head import Explanation, Head
 from stillvec.heads.head_folder import load_head
+from stillvec.heads.predictions import describe_predictions
 
 _FILE_ENDINGS = (".txt", ".tsv", ".csv", ".jsonl", ".text")
 _BLOCK = 4096  # texts at once
+_SHOWN = 8  # words of an explanation
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("head", metavar="HEAD", help="the folder of a head")
     texts = "texts, files with a text per line, or - (standard input, the default)"
-    add("texts", nargs="*", metavar="TEXTS", help=texts)
+    add("texts", nargs="*", default=[], metavar="TEXTS", help=texts)
     add("--explain", action="store_true", help="show which words, training texts or experts decided")
+    names = (
+        "also try canonical names in the place of the names in this file, one per line; the first three, or those of"
+    )
+    add("--canonical", metavar="NAMES.tsv", help=f"{names} --canonical-names: answers then depend less on names")
+    add("--canonical-names", metavar="A,B,...", help="names that stand for all others, such as frequent ones")
     add("--json", action="store_true", help="a JSON object per line, with all probabilities")
 
 
 def run(options: argparse.Namespace) -> int:
     head = load_head(options.head)
+    canonical = _read_names(options)
+    if canonical is not None and head.kind.unit == "tokens":
+        raise UsageError("--canonical is for heads that label texts or pairs, not words.", code="no-canonical")
     block: list[str] = []
     for text in _read_texts(options.texts or ["-"]):
         block.append(text)
         if len(block) == _BLOCK:
-            _print_block(head, block, options)
+            _print_block(head, block, options, canonical)
             block = []
     if block:
-        _print_block(head, block, options)
+        _print_block(head, block, options, canonical)
     return 0
+
+
+def _read_names(options: argparse.Namespace) -> CanonicalNames | None:
+    if options.canonical is None:
+        if options.canonical_names is not None:
+            raise UsageError.expected("--canonical with the file of all names", "none", where="--canonical-names")
+        return None
+    chosen = [name.strip() for name in (options.canonical_names or "").split(",") if name.strip()]
+    return CanonicalNames.read(options.canonical, chosen)
 
 
 def _read_texts(given: list[str]) -> Iterator[str]:
@@ -52,24 +72,23 @@ def _read_texts(given: list[str]) -> Iterator[str]:
             yield text
 
 
-def _print_block(head: Head, texts: list[str], options: argparse.Namespace) -> None:
+def _print_block(head: Head, texts: list[str], options: argparse.Namespace, canonical: CanonicalNames | None) -> None:
     items: list[Any] = [_split_pair(text) for text in texts] if head.kind.unit == "pair" else [*texts]
-    if head.kind.unit == "tokens":
-        _print_tags(head, texts, options)
-        return
-    likely = head.predict_proba(items)
-    said = head.predict(items)
-    explanations = head.explain(items) if options.explain else [None] * len(texts)
-    for text, label, row, why in zip(texts, said, likely, explanations, strict=True):
-        if options.json:
-            chances = {name: round(float(value), 6) for name, value in zip(head.labels, row, strict=True)}
-            key = "labels" if head.multilabel else "label"
-            given = [*label] if head.multilabel else label
-            print_json({"text": text, key: given, "probabilities": chances} | _explain_json(why))
-        else:
+    if options.json:
+        found = describe_predictions(head, items, explain=options.explain, canonical=canonical)
+        for text, described in zip(texts, found, strict=True):
+            print_json({"text": text} | described)
+    elif head.kind.unit == "tokens":
+        for sentence in head.explain(items):
+            _print_tags(sentence, explain=options.explain)
+    else:
+        reasons = head.explain(items) if options.explain else [None] * len(texts)
+        answers = head.predict(items, canonical), head.predict_proba(items, canonical)
+        for text, label, row, why in zip(texts, *answers, reasons, strict=True):
             shown = ",".join(label) if head.multilabel else label
             print(escape_controls(f"{shown}\t{row.max():.3f}\t{text}"))
-            _print_why(why)
+            if why is not None:
+                _print_reason(why)
 
 
 def _split_pair(text: str) -> tuple[str, str]:
@@ -79,37 +98,24 @@ def _split_pair(text: str) -> tuple[str, str]:
     return first, second
 
 
-def _print_tags(head: Head, texts: list[str], options: argparse.Namespace) -> None:
-    sentences = [head.split_words(text) for text in texts]
-    explanations = head.explain(sentences) if options.explain else [None] * len(texts)
-    for words, tags, why in zip(sentences, head.predict(sentences), explanations, strict=True):
-        if options.json:
-            print_json({"words": words, "tags": tags} | _explain_json(why))
-            continue
-        for place, (word, tag) in enumerate(zip(words, tags, strict=True)):
-            gate = "".join(f"\t{name}={weights[place]:.2f}" for name, weights in why.experts) if why else ""
-            print(escape_controls(f"{word}\t{tag}{gate}"))
-        print()
+def _print_tags(why: Explanation, *, explain: bool) -> None:
+    for place, (word, tag) in enumerate(zip(why.words, why.tags, strict=True)):
+        chance = f"\t{why.weights[place]:.3f}" if why.weights else ""
+        gate = "".join(f"\t{name}={weights[place]:.2f}" for name, weights in why.experts)
+        print(escape_controls(f"{word}\t{tag}" + (f"{chance}{gate}" if explain else "")))
+    print()
 
 
-def _explain_json(why: Explanation | None) -> dict[str, Any]:
-    if why is None:
-        return {}
-    shown: dict[str, Any] = {}
-    if why.weights:
-        shown["words"] = [{"word": word, "weight": round(w, 6)} for word, w in zip(why.words, why.weights, strict=True)]
-    if why.examples:
-        shown["examples"] = [{"text": text, "label": label, "cosine": round(c, 6)} for text, label, c in why.examples]
-    if why.experts:
-        shown["experts"] = {name: [round(weight, 4) for weight in weights] for name, weights in why.experts}
-    return shown
-
-
-def _print_why(why: Explanation | None) -> None:
-    if why is None:
-        return
-    ranked = sorted(zip(why.words, why.weights, strict=True), key=lambda pair: -abs(pair[1]))
+def _print_reason(why: Explanation) -> None:
+    weights: dict[str, float] = {}
+    for word, weight in zip(why.words, why.weights, strict=True):
+        weights[word] = weights.get(word, 0) + weight
+    ranked = sorted(weights.items(), key=lambda item: -abs(item[1]))
     if ranked:
-        note("    " + ", ".join(f"{word} {weight:+.3f}" for word, weight in ranked[:8]))
+        print(
+            escape_controls(
+                f"    {why.label}: {', '.join(f'{word} {weight:+.3f}' for word, weight in ranked[:_SHOWN])}"
+            )
+        )
     for text, label, cosine in why.examples:
-        note(f"    {cosine:.3f} {label}: {text[:100]}")
+        print(escape_controls(f"    {cosine:.3f}  {label}  {text[:100]}"))

@@ -1,4 +1,4 @@
-"""stillvec serve VECTORS...: serve vectors over HTTP."""
+"""stillvec serve VECTORS...: serve vectors and heads over HTTP."""
 
 import argparse
 import os
@@ -12,7 +12,8 @@ from stillvec.service import Limits, serve
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("vectors", metavar="[NAME=]VECTORS", nargs="+", help="folders or files of vectors; the first is the default")
+    sources = "folders or files of vectors, and folders of heads (stillvec fit); the first of each is the default"
+    add("vectors", metavar="[NAME=]VECTORS", nargs="+", help=sources)
     add("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1, this machine)")
     add("--port", type=int, default=8000, help="port to listen on; 0: any free one (default: 8000)")
     token = "require the token in this file from every request (default: $STILLVEC_TOKEN, if set)"
@@ -52,7 +53,7 @@ def _name_paths(arguments: list[str]) -> dict[str, str]:
         if not equals or Path(argument).exists():
             name, path = Path(argument).resolve().name, argument
         if not name or name in paths:
-            reason = f"Two sets of vectors are named {name!r}" if name else f"{argument!r} has no name"
+            reason = f"Two of these are named {name!r}" if name else f"{argument!r} has no name"
             raise UsageError.conflict(reason, cure="name them with NAME=VECTORS")
         paths[name] = path
     return paths

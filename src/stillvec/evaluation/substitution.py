@@ -12,6 +12,9 @@ those of a probe (`text_probe.py`) that learnt from the training texts, which ar
     names-known           the share of the names put in that are in the vocabulary, every word of them; the others are
                           all alike to vectors, which makes them look stable
 
+With `canonical`, every answer is combined with those for a few canonical names in the place of all names of the list
+(RESEMBLE, `heads/canonical_names.py`).
+
 `names` is a file (an entry per line, or the first of columns separated by tabs), the name of one in `names/` of the
 data folder (companies, countries, first-female, ...), or `synonyms`: each time one word of four letters or more, which
 both texts of a pair have, is replaced by a synonym of WordNet, in any of its senses.
@@ -25,7 +28,7 @@ from __future__ import annotations
 import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
@@ -39,12 +42,13 @@ from stillvec.evaluation.intervals import Rows
 from stillvec.evaluation.pairs import Pairs, read_pairs
 from stillvec.evaluation.supervised import LearntItems, share
 from stillvec.evaluation.tasks import Answers, Items
-from stillvec.evaluation.text_probe import ProbeTask, encode_items
+from stillvec.evaluation.text_probe import EncodedItems, ProbeTask, encode_items
 from stillvec.files import inner_name
 from stillvec.files.path_names import files_in
-from stillvec.heads.dataset_files import lines, read_labelled
+from stillvec.heads.canonical_names import CanonicalNames, NameFinder, Texts, read_names, replace_names
+from stillvec.heads.dataset_files import read_labelled
 from stillvec.heads.sequence_batches import Representation
-from stillvec.heads.splits import whole_datasets, with_tested_first
+from stillvec.heads.splits import Round, whole_datasets, with_tested_first
 from stillvec.lexicons import read_lexicon
 from stillvec.lexicons.wordnet import find_wordnet
 from stillvec.registry import check_least
@@ -53,8 +57,6 @@ _QUICK_TIMES, _QUICK_ITEMS = 10, 100
 _SYNONYMS, _DEFAULT = "synonyms", "companies"
 _WORD = re.compile(r"\w+")
 _LEAST = 4  # letters of a word that is replaced by a synonym: shorter ones are seldom what WordNet means
-
-Texts = tuple[str, ...]
 
 
 class Substitutes(Protocol):
@@ -72,29 +74,8 @@ class Substitutes(Protocol):
 
 
 @dataclass(frozen=True)
-class NameList:
+class NameList(NameFinder):
     """Names, each of which can stand for every other."""
-
-    names: tuple[str, ...]
-
-    @cached_property
-    def by_word(self) -> dict[str, list[str]]:
-        """Their first word → names, the longest first."""
-        by_word: dict[str, list[str]] = {}
-        for name in sorted(self.names, key=len, reverse=True):
-            if first := _WORD.match(name):
-                by_word.setdefault(first[0], []).append(name)
-        return by_word
-
-    def spans(self, text: str) -> Iterator[tuple[int, int]]:
-        end = 0
-        for word in _WORD.finditer(text):
-            start = word.start()
-            for name in self.by_word.get(word[0], ()) if start >= end else ():
-                if text.startswith(name, start) and not _WORD.match(text, start + len(name)):
-                    end = start + len(name)
-                    yield start, end
-                    break
 
     def draw(
         self, entries: Sequence[str], present: set[str], times: int, generator: np.random.Generator
@@ -132,6 +113,7 @@ class SubstitutedItems(LearntItems):
     item: Rows = field(default_factory=lambda: np.zeros(0, np.int64))  # (v,) which item each is
     inserted: tuple[str, ...] = ()  # (v,) the names put in
     removed: tuple[Texts, ...] = ()  # (n,) the items without the name
+    names: tuple[str, ...] = ()  # the list
 
 
 @dataclass(frozen=True)
@@ -140,6 +122,7 @@ class Substitution(ProbeTask):
     times: int = 50  # other names per item
     items: int = 1000  # at most so many items of a dataset, drawn at random
     seed: int = 0  # of the draws
+    canonical: str = ""  # names joined by +, with which every answer is combined (RESEMBLE)
 
     files: ClassVar[tuple[str, ...]] = Pairs.files  # and those of classification
     controls: ClassVar[tuple[str, ...]] = ("best", "-known", "-substituted", "-removed")
@@ -147,6 +130,9 @@ class Substitution(ProbeTask):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_least(self, times=1, items=1, seed=0)
+        if self.canonical and (self.probe != "logistic" or self.names == _SYNONYMS):
+            what = "the logistic probe and a list of names"
+            raise UsageError.expected(what, f"{self.probe}, {self.names}", where="setting 'canonical' of substitution")
 
     def find(self, folder: Path) -> list[Path]:
         if self.names == "auto" and self._file(folder) is None:
@@ -202,12 +188,15 @@ class Substitution(ProbeTask):
                 _substitute(substitutes, everything[number], dict.fromkeys(draws[int(order[number])][0], ""))
                 for number in range(n)
             ),
+            substitutes.names if isinstance(substitutes, NameList) else (),
         )
 
     def answer_steps(self, lookup: Representation, items: Items) -> Generator[float, None, Answers]:
         assert isinstance(items, SubstitutedItems)
         n, n_all, n_variants = len(items), len(items.all_texts), len(items.variants)
-        texts = [*items.all_texts, *items.variants, *items.removed]
+        asked = [*items.all_texts, *items.variants, *items.removed]
+        versions, version_of = self._vary(asked, items.names)
+        texts = [*asked, *versions]
         table = yield from share(0, 2, encode_items(lookup, texts, slice(n, n_all)))
         labels = np.array(items.labels, np.int64)
         parts: list[Rows] = []
@@ -219,8 +208,8 @@ class Substitution(ProbeTask):
                     n_all + n_variants + split.test,
                 ]
             )
-            said = self.predict_labels(table, labels, split, rows)
-            parts = parts or [np.zeros((len(table.places), said.shape[1]), np.int64)]
+            said = self._answer(table, labels, split, rows, version_of)
+            parts = parts or [np.zeros((len(asked), said.shape[1]), np.int64)]
             parts[0][rows] = said
             yield (1 + number / len(items.rounds)) / 2
         own, other, removed = parts[0][:n], parts[0][n_all : n_all + n_variants], parts[0][n_all + n_variants :]
@@ -228,6 +217,28 @@ class Substitution(ProbeTask):
         known = (counts[:, 0] == counts[:, 1]) & (counts[:, 0] > 0)
         values = compare_answers(labels[:n], items.item, own, other, removed, known)
         return Answers(table.is_covered(np.arange(n)), values)
+
+    def _vary(self, items: Sequence[Texts], names: tuple[str, ...]) -> tuple[list[Texts], Rows]:
+        if not self.canonical:
+            return [], np.zeros(0, np.int64)
+        return self._canonical_names(names).vary(items)
+
+    def _answer(self, table: EncodedItems, labels: Rows, split: Round, rows: Rows, version_of: Rows) -> Rows:
+        """The labels of rows (n, seeds); `version_of` are the rows whose versions come after all others."""
+        if not self.canonical:
+            return self.predict_labels(table, labels, split, rows)
+        place = np.full(len(table.places), -1)
+        place[rows] = np.arange(len(rows))
+        chosen = np.flatnonzero(place[version_of] >= 0)
+        first = len(table.places) - len(version_of)
+        scores = self.score_labels(table, labels, split, np.concatenate([rows, first + chosen]))
+        chances = np.exp(scores - np.logaddexp.reduce(scores, axis=1, keepdims=True))
+        own, others = chances[: len(rows)], chances[len(rows) :]
+        combined = self._canonical_names(()).combine(own, others, place[version_of[chosen]])
+        return np.asarray(combined.argmax(axis=1), np.int64)[:, None]
+
+    def _canonical_names(self, names: tuple[str, ...]) -> CanonicalNames:
+        return CanonicalNames(names, tuple(self.canonical.split("+")))
 
     def _substitutes(self, folder: Path) -> Substitutes:
         if self.names == _SYNONYMS:
@@ -274,15 +285,6 @@ def compare_answers(
     }
 
 
-def read_names(path: Path) -> tuple[str, ...]:
-    """The distinct names of a file, at least two: lines, or their first column."""
-    names = dict.fromkeys(line.partition("\t")[0].strip() for _, line in lines(path))
-    names.pop("", None)
-    if len(names) < 2:
-        raise DatasetError.expected("two names or more, one per line", len(names), path=path)
-    return tuple(names)
-
-
 @cache
 def _read_synonyms() -> Mapping[str, tuple[str, ...]]:
     """The synonyms of each word of WordNet."""
@@ -302,15 +304,7 @@ def _entries(substitutes: Substitutes, texts: Texts) -> tuple[list[str], set[str
 
 
 def _substitute(substitutes: Substitutes, texts: Texts, mapping: Mapping[str, str]) -> Texts:
-    return tuple(_rewrite(text, substitutes.spans(text), mapping) for text in texts)
-
-
-def _rewrite(text: str, spans: Iterator[tuple[int, int]], mapping: Mapping[str, str]) -> str:
-    pieces, last = [], 0
-    for start, end in spans:
-        pieces += [text[last:start], mapping.get(text[start:end], text[start:end])]
-        last = end
-    return "".join([*pieces, text[last:]])
+    return tuple(replace_names(text, substitutes.spans(text), mapping) for text in texts)
 
 
 def _is_pairs(path: Path) -> bool:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from stillvec.evaluation.intervals import Floats, Rows
 from stillvec.evaluation.supervised import share
 from stillvec.evaluation.tasks import TextTask
-from stillvec.heads.linear_probe import PENALTIES, Scaling, one_hot, predict, select_logistic
+from stillvec.heads.linear_probe import PENALTIES, Scaling, one_hot, select_logistic
 from stillvec.heads.pair_head import PAIR_PENALTIES, pair_features
 from stillvec.heads.sequence_batches import Representation
 from stillvec.heads.splits import Round
@@ -85,11 +85,7 @@ class ProbeTask(TextTask):
         train, dev = learnt[: len(split.train)], learnt[len(split.train) :]
         x, y = table.features(split.both), labels[split.both]
         if self.probe == "logistic":
-            penalties = PENALTIES if table.places.shape[1] == 1 else PAIR_PENALTIES
-            scaling, weights = select_logistic(x, y, train, dev, penalties)
-            starts = range(0, len(asked), _BLOCK)
-            blocks = [table.features(asked[start : start + _BLOCK]) for start in starts]
-            return np.concatenate([np.zeros(0, np.int64), *(predict(scaling(b), weights) for b in blocks)])[:, None]
+            return np.asarray(self.score_labels(table, labels, split, asked).argmax(axis=1), np.int64)[:, None]
         from stillvec.heads.networks import perceptron  # importing torch takes seconds
 
         scaling = Scaling.of(x[train])
@@ -98,3 +94,14 @@ class ProbeTask(TextTask):
         seen[train], judged[dev] = (one_hot(y[part], seen.shape[1]) for part in (train, dev))
         seeds = range(1 if self.quick else self.seeds)
         return np.stack([perceptron(rows, seen, judged, self.hidden, seed)[len(x) :] for seed in seeds], axis=1)
+
+    def score_labels(self, table: EncodedItems, labels: Rows, split: Round, asked: Rows) -> Floats:
+        """The scores of logistic regression, whose softmax are probabilities, for the labels of the items (n, k)."""
+        learnt = np.arange(len(split.both))
+        train, dev = learnt[: len(split.train)], learnt[len(split.train) :]
+        penalties = PENALTIES if table.places.shape[1] == 1 else PAIR_PENALTIES
+        scaling, weights = select_logistic(table.features(split.both), labels[split.both], train, dev, penalties)
+        starts = range(0, len(asked), _BLOCK)
+        blocks = [scaling(table.features(asked[start : start + _BLOCK])) for start in starts]
+        scores = [block @ weights[:-1] + weights[-1] for block in blocks]
+        return np.concatenate([np.zeros((0, weights.shape[1])), *scores])

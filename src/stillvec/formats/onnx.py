@@ -5,6 +5,7 @@ Output `mean` (texts, dim) float32: zero for a text without known words.
 """
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ def recognize(path: Path, head: bytes) -> bool:
 
 
 def read(path: Path) -> WordVectors:
-    onnx = require("onnx", "onnx", "Reading ONNX")
+    onnx = require_onnx("Reading ONNX")
     decoding = require("google.protobuf.message", "onnx", "Reading ONNX")
     with open_bytes(path, FormatError) as stream:
         raw = bytearray()
@@ -67,15 +68,28 @@ def read(path: Path) -> WordVectors:
 
 
 def write(vectors: WordVectors, path: Path) -> None:
-    onnx = require("onnx", "onnx", "Writing ONNX")
+    onnx = require_onnx("Writing ONNX")
     encode_words(vectors, path)
+    metadata = {key: json.dumps(value, ensure_ascii=False) for key, value in describe_words(vectors).items()}
+    write_model(_build_graph(onnx, np.asarray(vectors.matrix, np.float32)), metadata, path)
+
+
+def require_onnx(purpose: str) -> Any:
+    return require("onnx", "onnx", purpose)
+
+
+def describe_words(vectors: WordVectors) -> dict[str, object]:
+    """What the metadata of a model says of its words."""
     vocabulary = vectors.vocabulary
-    facts = {"words": [*vocabulary.words], "counts": vocabulary.counts.tolist(), "lowercase": vocabulary.lowercase}
-    metadata = {key: json.dumps(value, ensure_ascii=False) for key, value in facts.items()}
-    size = 4 * vectors.matrix.size + sum(len(text.encode()) for text in metadata.values())
+    return {"words": [*vocabulary.words], "counts": vocabulary.counts.tolist(), "lowercase": vocabulary.lowercase}
+
+
+def write_model(graph: Any, metadata: Mapping[str, str], path: Path) -> None:
+    onnx = require_onnx("Writing ONNX")
+    size = sum(tensor.ByteSize() for tensor in graph.initializer) + sum(map(len, map(str.encode, metadata.values())))
     if size > _MAX_BYTES:
         raise write_error(path, f"{size:,} bytes exceed the limit of an ONNX model, 2 GiB")
-    graph, versions = _build_graph(onnx, np.asarray(vectors.matrix, np.float32)), [onnx.helper.make_opsetid("", _OPSET)]
+    versions = [onnx.helper.make_opsetid("", _OPSET)]
     model = onnx.helper.make_model(graph, producer_name="stillvec", opset_imports=versions, ir_version=_IR)
     onnx.helper.set_model_props(model, metadata)
     with create_bytes(path) as stream:

@@ -1,9 +1,10 @@
 """Small models on a representation: those that `fit` keeps and `evaluate` trains and judges."""
 
+from stillvec.heads.canonical_names import CanonicalNames
 from stillvec.heads.head_kind import HeadKind
 from stillvec.registry import Registry
 
-__all__ = ["HEADS", "HeadKind"]
+__all__ = ["HEADS", "CanonicalNames", "HeadKind"]
 
 HEADS: Registry[type[HeadKind]] = Registry(
     "head",

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.heads.head_kind import Lesson, NetworkHead, Trained
-from stillvec.heads.numpy_layers import Floats32, iterate_batches, run_both_ways, softmax
+from stillvec.heads.numpy_layers import Floats32, iterate_batches, run_both_ways, softmax, write_words
 from stillvec.heads.sequence_batches import Sequences
 from stillvec.numerics.array_types import Rows
 
@@ -47,12 +47,10 @@ class AttentionHead(NetworkHead):
         """The features of texts (n, F) and the weight of each word (N,); `change` gets weights (B, L) and lengths."""
         features = np.zeros((len(sequences), len(arrays["weights"])), np.float32)
         weights = np.zeros(len(sequences.ids), np.float32)
-        starts = sequences.ends - sequences.lengths
         for numbers, states, given, lengths in self.iterate_states(arrays, sequences):
             changed = given if change is None else change(given, lengths)
             features[numbers] = np.einsum("bl,blf->bf", changed, states)
-            for at, number in enumerate(numbers.tolist()):
-                weights[starts[number] : starts[number] + lengths[at]] = changed[at, : lengths[at]]
+            write_words(weights, sequences, numbers, changed)
         return features, weights
 
     def iterate_states(

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import UsageError
+from stillvec.heads.canonical_names import CanonicalNames
 from stillvec.heads.head_kind import EncodesTexts, HeadKind, to_probabilities
 from stillvec.heads.knn_head import Knn
 from stillvec.heads.linear_head import Linear
@@ -29,6 +30,9 @@ from stillvec.vocabulary import WordMatcher
 _TOKEN = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]")
 _BLOCK = 4096  # texts at once
 
+NameSource = CanonicalNames | str | os.PathLike[str] | None
+Spans = tuple[tuple[int, int], ...]  # the first character of each word, and the one after its last
+
 
 def split_tokens(text: str) -> list[str]:
     """The words and punctuation of a text, as a tagger reads them."""
@@ -37,13 +41,15 @@ def split_tokens(text: str) -> list[str]:
 
 @dataclasses.dataclass(frozen=True)
 class Explanation:
-    """Why a text has its label: its words and their weights, and the nearest training texts of a `knn`."""
+    """Why a text has its label, or its words their tags."""
 
-    label: str
+    label: str  # the most likely one; of a tagger, the tags
     words: tuple[str, ...] = ()
-    weights: tuple[float, ...] = ()  # of each word
-    examples: tuple[tuple[str, str, float], ...] = ()  # (text, label, cosine)
-    experts: tuple[tuple[str, tuple[float, ...]], ...] = ()  # of a tagger: (type or source, its weight for each word)
+    weights: tuple[float, ...] = ()  # of each word; of a `tagger`, the probability of its tag
+    spans: Spans = ()  # where the words are; () if words were given
+    tags: tuple[str, ...] = ()  # of a tagger
+    examples: tuple[tuple[str, str, float], ...] = ()  # of a `knn`, the nearest training texts: (text, label, cosine)
+    experts: tuple[tuple[str, tuple[float, ...]], ...] = ()  # of a tagger: (type or source, its weight per word)
 
 
 class Head:
@@ -83,30 +89,35 @@ class Head:
         """The labels, by scikit-learn's name."""
         return np.array(self.labels)
 
-    def predict(self, texts: Iterable[Any]) -> list[Any]:
+    def predict(self, texts: Iterable[Any], canonical: NameSource = None) -> list[Any]:
         """The label of each text; a tuple of labels if texts may have several; of a tagger, the tags of each sentence.
 
         Parameters
         ----------
         texts: texts; for a tagger also sentences as lists of words; for pairs, (text, text).
+        canonical: names, or their file, whose canonical ones are also tried in their place (see `CanonicalNames`).
         """
-        if isinstance(self.kind, Tagger):
-            return self._tag(self._read_sentences(texts))
-        likely = self.predict_proba(texts)
+        if isinstance(self.kind, Tagger) and canonical is None:
+            return self._tag(self._read_sentences(texts)[0])
+        likely = self.predict_proba(texts, canonical)
         if self.multilabel:
             return [tuple(self.labels[place] for place in np.flatnonzero(row)) for row in likely > self.threshold]
         return [self.labels[place] for place in likely.argmax(axis=1).tolist()]
 
-    def predict_proba(self, texts: Iterable[Any]) -> Floats32:
+    def predict_proba(self, texts: Iterable[Any], canonical: NameSource = None) -> Floats32:
         """The probability of each label (n, k), in the order of `labels`.
 
         Parameters
         ----------
         texts: the texts, or pairs of texts.
+        canonical: as in `predict`.
         """
         if isinstance(self.kind, Tagger):
-            raise UsageError("A tagger has no probabilities of labels; use predict.", code="no-probabilities")
-        return to_probabilities(self.score(self._check(texts)), several=self.multilabel)
+            cure = "use explain, which has those of tags"
+            raise UsageError(f"A tagger has no probabilities of labels; {cure}.", code="no-probabilities")
+        given = self._check(texts)
+        likely = to_probabilities(self.score(given), several=self.multilabel)
+        return likely if canonical is None else self._try_canonical(given, likely, canonical)
 
     def score(self, texts: Sequence[Any]) -> Floats32:
         """The scores of labels (n, k), whose softmax or sigmoid are the probabilities.
@@ -121,16 +132,16 @@ class Head:
         return scores
 
     def explain(self, texts: Iterable[Any], n_examples: int = 3) -> list[Explanation]:
-        """Which words and training texts decided.
+        """Which words and training texts decided; of a tagger, how likely each tag is.
 
         Parameters
         ----------
-        texts: the texts.
+        texts: the texts, as in `predict`.
         n_examples: training texts of a `knn` (default: 3).
         """
         check_count(n_examples, "n_examples")
         if isinstance(self.kind, Tagger):
-            return self._explain_tags(self._read_sentences(texts))
+            return self._explain_tags(*self._read_sentences(texts))
         given = self._check(texts)
         label = self.score(given).argmax(axis=1)
         sequences = self._read(given)
@@ -139,11 +150,11 @@ class Head:
             named = [tuple((text, self.labels[row], cosine) for text, row, cosine in near) for near in found]
             return [Explanation(self.labels[at], examples=near) for at, near in zip(label.tolist(), named, strict=True)]
         weights = self.kind.explain(self.arrays, sequences, label)
-        words = self._find_words(given) if self.kind.unit == "text" else self._find_pairs(given)
+        words, spans = self._find_pairs(given) if self.kind.unit == "pair" else self._find_words(given)
         parts = np.split(weights, sequences.ends[:-1])
         return [
-            Explanation(self.labels[at], tuple(of_text), tuple(map(float, part)))
-            for at, of_text, part in zip(label.tolist(), words, parts, strict=True)
+            Explanation(self.labels[at], tuple(of_text), tuple(map(float, part)), places)
+            for at, of_text, places, part in zip(label.tolist(), words, spans, parts, strict=True)
         ]
 
     def encode(self, texts: Iterable[str]) -> Floats32:
@@ -169,10 +180,25 @@ class Head:
 
         write_head(self, path, force=force)
 
+    def _try_canonical(self, texts: list[Any], likely: Floats32, source: NameSource) -> Floats32:
+        names = source if isinstance(source, CanonicalNames) else CanonicalNames.read(source)  # type: ignore[arg-type]
+        is_pair = self.kind.unit == "pair"
+        versions, item = names.vary(texts if is_pair else [(text,) for text in texts])
+        scores = self.score([*versions] if is_pair else [text for (text,) in versions])
+        others = to_probabilities(scores, several=self.multilabel)
+        if not self.multilabel:
+            return names.combine(likely, others, item).astype(np.float32)
+        own, others = (np.stack([1 - each, each], axis=-1) for each in (likely, others))  # (n, k, 2)
+        return names.combine(own, others, item)[..., 1].astype(np.float32)
+
     @cached_property
-    def _lookup(self) -> Lookup:
+    def _shared_lookup(self) -> Lookup:
         oov: OovPolicy = "skip" if self.vectors.subwords is None else "subword"
         return Lookup(self.vectors, oov, self.arrays.get("unknown"))
+
+    @property
+    def _lookup(self) -> Lookup:
+        return self._shared_lookup.renew()
 
     def _read(self, texts: Sequence[Any]) -> Sequences:
         if self.kind.unit == "pair":
@@ -188,7 +214,8 @@ class Head:
         return check_strings(texts, "texts", what="texts")
 
     def _score_block(self, texts: Sequence[Any]) -> Floats32:
-        if type(self.kind) is Linear and "hidden" not in self.arrays and self.vectors.subwords is None:
+        plain = type(self.kind) is Linear and not self.kind.compares_by_cosine and "hidden" not in self.arrays
+        if plain and self.vectors.subwords is None:
             return self._score_by_word(texts)
         return self.kind.score(self.arrays, self._read(texts))
 
@@ -221,19 +248,15 @@ class Head:
         weights = self.arrays["weights"] * self.arrays["factor"]
         return np.asarray(np.asarray(self.vectors.matrix, np.float32) @ weights, np.float32)
 
-    def _read_sentences(self, texts: Iterable[Any]) -> list[list[str]]:
-        """Words of sentences; a text is divided into words and punctuation."""
-        sentences = [split_tokens(text) if isinstance(text, str) else [*text] for text in texts]
-        return [check_strings(words, f"texts[{number}]") for number, words in enumerate(sentences)]
-
-    def split_words(self, text: str) -> list[str]:
-        """The words and punctuation of a text, as a tagger reads them.
-
-        Parameters
-        ----------
-        text: the text.
-        """
-        return split_tokens(text)
+    def _read_sentences(self, texts: Iterable[Any]) -> tuple[list[list[str]], list[Spans]]:
+        """Words of sentences, and where they are in a text, which is divided into words and punctuation."""
+        sentences, spans = [], []
+        for number, text in enumerate(texts):
+            found = [*_TOKEN.finditer(text)] if isinstance(text, str) else None
+            words = [*text] if found is None else [match.group() for match in found]
+            sentences.append(check_strings(words, f"texts[{number}]"))
+            spans.append(tuple(match.span() for match in found or ()))
+        return sentences, spans
 
     def _tag(self, sentences: list[list[str]]) -> list[list[str]]:
         assert isinstance(self.kind, Tagger)
@@ -242,35 +265,37 @@ class Head:
         ends = sequences.ends.tolist()
         return [names[end - len(words) : end] for end, words in zip(ends, sentences, strict=True)]
 
-    def _explain_tags(self, sentences: list[list[str]]) -> list[Explanation]:
+    def _explain_tags(self, sentences: list[list[str]], spans: list[Spans]) -> list[Explanation]:
         assert isinstance(self.kind, Tagger)
         sequences = self._lookup.read_tokens(sentences)
-        gates: Floats32 | None
+        chances, gates = self.kind.explain_tags(self.arrays, sequences)
+        types = sorted({name.partition("-")[2] or name for name in self.labels})
         if "widths" in self.arrays:
             gates = self.kind.weigh_sources(self.arrays, sequences.table[sequences.ids])
             types = [str(source["name"]) for source in self.manifest["sources"]]
-        else:
-            gates = self.kind.open_gate(self.arrays, sequences)
-            types = sorted({name.partition("-")[2] or name for name in self.labels})
-        if gates is None:
-            what = "This tagger has no experts or several sets of vectors to show; fit it with --with experts."
-            raise UsageError(what, code="no-explanation")
+        number = {name: place for place, name in enumerate(self.labels)}
         found = []
-        for words, tags, end in zip(sentences, self._tag(sentences), sequences.ends.tolist(), strict=True):
-            part = gates[end - len(words) : end]
-            experts = tuple((name, tuple(map(float, part[:, place]))) for place, name in enumerate(types))
-            found.append(Explanation(" ".join(tags), tuple(words), experts=experts))
+        said = self._tag(sentences)
+        for words, places, tags, end in zip(sentences, spans, said, sequences.ends.tolist(), strict=True):
+            rows = slice(end - len(words), end)
+            likely: tuple[float, ...] = ()
+            if chances is not None:
+                likely = tuple(float(row[number[tag]]) for row, tag in zip(chances[rows], tags, strict=True))
+            opened = [] if gates is None else gates[rows].T.tolist()
+            experts = tuple(zip(types, map(tuple, opened), strict=False))
+            found.append(Explanation(" ".join(tags), tuple(words), likely, places, tuple(tags), experts=experts))
         return found
 
-    def _find_pairs(self, pairs: Sequence[tuple[str, str]]) -> list[list[str]]:
-        """The words of the two texts, with a bar between them."""
-        sides = [self._find_words([pair[side] for pair in pairs]) for side in (0, 1)]
-        return [[*first, "|", *second] for first, second in zip(*sides, strict=True)]
+    def _find_pairs(self, pairs: Sequence[tuple[str, str]]) -> tuple[list[list[str]], list[Spans]]:
+        """The words of the two texts, with a bar between them, and no places."""
+        sides = [self._find_words([pair[side] for pair in pairs])[0] for side in (0, 1)]
+        return [[*first, "|", *second] for first, second in zip(*sides, strict=True)], [()] * len(pairs)
 
-    def _find_words(self, texts: Sequence[str]) -> list[list[str]]:
-        """The words of each text, as they are read."""
-        spans = self._lookup._matcher.match(texts)
-        words: list[list[str]] = [[] for _ in texts]
-        for text, start, end in zip(spans.text_index.tolist(), spans.starts.tolist(), spans.ends.tolist(), strict=True):
-            words[text].append(texts[text][start:end])
-        return words
+    def _find_words(self, texts: Sequence[str]) -> tuple[list[list[str]], list[Spans]]:
+        """The words of each text, as they are read, and where they are."""
+        found = self._shared_lookup._matcher.match(texts)
+        spans: list[list[tuple[int, int]]] = [[] for _ in texts]
+        for text, start, end in zip(found.text_index.tolist(), found.starts.tolist(), found.ends.tolist(), strict=True):
+            spans[text].append((start, end))
+        words = [[text[start:end] for start, end in of_text] for text, of_text in zip(texts, spans, strict=True)]
+        return words, [*map(tuple, spans)]

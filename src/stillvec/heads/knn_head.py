@@ -68,7 +68,8 @@ class Knn(HeadKind):
         self, arrays: Mapping[str, NDArray[Any]], sequences: Sequences, n_examples: int
     ) -> list[list[tuple[str, int, float]]]:
         """Of each text, the nearest training texts, the number of their label, and the cosine."""
-        cosines = unit_rows(self.encode(arrays, sequences)) @ arrays["examples"].astype(np.float32).T
+        examples = unit_rows(arrays["examples"].astype(np.float32))
+        cosines = unit_rows(self.encode(arrays, sequences)) @ examples.T
         nearest: Rows = top_k(cosines, n_examples)
         content, ends = arrays["texts"].tobytes(), arrays["text_ends"]
         return [

@@ -1,7 +1,7 @@
 """Look up the vectors of words, with a policy for out-of-vocabulary (OOV) words."""
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -27,6 +27,12 @@ class Lookup(Representation):
     vectors: WordVectors
     oov: OovPolicy = "skip"
     unknown: NDArray[np.float32] | None = field(default=None, compare=False, repr=False)  # the vector of an OOV word
+
+    def renew(self) -> "Lookup":
+        """The same without numbers of OOV words: for one thread and one task, so that they neither clash nor add up."""
+        other = replace(self)
+        vars(other)["_matcher"] = self._matcher
+        return other
 
     def rows(self, words: Sequence[str]) -> Rows:
         """The row of each word (n,); negative if OOV: -1, or a number of its own if it is composed from n-grams."""

@@ -13,14 +13,26 @@ from stillvec.numerics.array_types import Rows
 
 Floats32 = NDArray[np.float32]
 _BATCH = 256  # texts at once
+_MOST = 1 << 15  # words of a batch, with padding, unless a single text has more
 _SHIFT = 30.0  # of an exponent that is as good as infinite
 
 
 def iterate_batches(sequences: Sequences, border: int = 0) -> Iterator[tuple[Rows, Rows, Rows]]:
     """Numbers of texts of similar length (B,), their rows (B, border + L + border) and lengths (B,)."""
-    for numbers in sequences.batches(np.arange(len(sequences)), _BATCH):
-        if len(numbers):
+    for batch in sequences.batches(np.arange(len(sequences)), _BATCH):
+        left = batch  # the longest come last
+        while len(left):
+            n_texts = max(1, _MOST // (int(sequences.lengths[left[-1]]) + 2 * border or 1))
+            numbers, left = left[-n_texts:], left[:-n_texts]
             yield numbers, sequences.pad(numbers, border), sequences.lengths[numbers]
+
+
+def write_words(target: NDArray[Any], sequences: Sequences, numbers: Rows, values: NDArray[Any]) -> None:
+    """Write the values of the words of a batch (B, L, ...) to their places among those of all texts (N, ...)."""
+    lengths = sequences.lengths[numbers]
+    steps = np.arange(values.shape[1])
+    inside = steps < lengths[:, None]
+    target[((sequences.ends[numbers] - lengths)[:, None] + steps)[inside]] = values[inside]
 
 
 def softmax(scores: Floats32) -> Floats32:
@@ -88,3 +100,18 @@ def find_best_paths(scores: Floats32, lengths: Rows, begin: Floats32, step: Floa
         path[:, at] = tag
         tag = back[at][np.arange(n), tag]
     return path * inside
+
+
+def find_tag_chances(scores: Floats32, lengths: Rows, begin: Floats32, step: Floats32, end: Floats32) -> Floats32:
+    """The probability of each tag of each word (B, L, T), by the forward-backward algorithm; 0 outside."""
+    length = scores.shape[1]
+    inside = np.arange(length) < lengths[:, None]
+    before, after = np.zeros_like(scores), np.zeros_like(scores) + end
+    before[:, 0] = begin + scores[:, 0]
+    for at in range(1, length):
+        reached = np.logaddexp.reduce(before[:, at - 1, :, None] + step, axis=1) + scores[:, at]
+        before[:, at] = reached - reached.max(axis=1, keepdims=True)
+    for at in range(length - 2, -1, -1):
+        left = np.logaddexp.reduce(step + (scores + after)[:, at + 1, None, :], axis=2)
+        after[:, at] = np.where(inside[:, at + 1, None], left - left.max(axis=1, keepdims=True), end)
+    return np.asarray(softmax(before + after) * inside[..., None], np.float32)

@@ -88,6 +88,12 @@ class Primitives(Tagger):
     def name_tags(self, arrays: Mapping[str, NDArray[Any]], sequences: Sequences, labels: Sequence[str]) -> list[str]:
         return _write_tags(arrays, sequences, self.beam)
 
+    def explain_tags(
+        self, arrays: Mapping[str, NDArray[Any]], sequences: Sequences
+    ) -> tuple[Floats32 | None, Floats32 | None]:
+        """A beam has no probabilities of tags."""
+        return None, None
+
 
 def _select(sequences: Sequences, rows: Rows) -> Sequences:
     """Some of the texts."""

@@ -13,7 +13,15 @@ from numpy.typing import NDArray
 from stillvec.errors import DatasetError, UsageError
 from stillvec.heads.head_kind import Arrays, HeadKind, Lesson, Trained
 from stillvec.heads.labelled_data import LabelledData, Unit
-from stillvec.heads.numpy_layers import Floats32, find_best_paths, iterate_batches, run_both_ways, softmax
+from stillvec.heads.numpy_layers import (
+    Floats32,
+    find_best_paths,
+    find_tag_chances,
+    iterate_batches,
+    run_both_ways,
+    softmax,
+    write_words,
+)
 from stillvec.heads.sequence_batches import Sequences, keep_table
 from stillvec.heads.training_options import TrainingOption
 from stillvec.heads.treebank import count_spans
@@ -69,32 +77,31 @@ class Tagger(HeadKind):
 
     def tag(self, arrays: Mapping[str, NDArray[Any]], sequences: Sequences) -> Rows:
         """The number of the tag of each word (N,)."""
-        said = np.zeros(len(sequences.ids), np.int64)
-        starts = sequences.ends - sequences.lengths
+        tags = np.zeros(len(sequences.ids), np.int64)
         field = arrays["begin"], arrays["step"], arrays["end"]
         for numbers, states, lengths in iterate_states(arrays, sequences):
             scores = _mix_experts(arrays, states)[0] @ arrays["weights"] + arrays["bias"]
-            paths = find_best_paths(scores, lengths, *field)
-            for at, number in enumerate(numbers.tolist()):
-                said[starts[number] : starts[number] + lengths[at]] = paths[at, : lengths[at]]
-        return said
+            write_words(tags, sequences, numbers, find_best_paths(scores, lengths, *field))
+        return tags
 
     def name_tags(self, arrays: Mapping[str, NDArray[Any]], sequences: Sequences, labels: Sequence[str]) -> list[str]:
         """The tag of each word (N,)."""
         return [labels[number] for number in self.tag(arrays, sequences).tolist()]
 
-    def open_gate(self, arrays: Mapping[str, NDArray[Any]], sequences: Sequences) -> Floats32 | None:
-        """The weight of each expert for each word (N, experts); None without experts."""
-        if "gate" not in arrays:
-            return None
-        gates = np.zeros((len(sequences.ids), arrays["gate"].shape[1]), np.float32)
-        starts = sequences.ends - sequences.lengths
+    def explain_tags(
+        self, arrays: Mapping[str, NDArray[Any]], sequences: Sequences
+    ) -> tuple[Floats32 | None, Floats32 | None]:
+        """The probability of each tag of each word (N, k), and the weight of each expert for it (N, experts)."""
+        chances = np.zeros((len(sequences.ids), len(arrays["bias"])), np.float32)
+        gates = np.zeros((len(chances), arrays["gate"].shape[1]), np.float32) if "gate" in arrays else None
+        field = arrays["begin"], arrays["step"], arrays["end"]
         for numbers, states, lengths in iterate_states(arrays, sequences):
-            opened = _mix_experts(arrays, states)[1]
-            assert opened is not None
-            for at, number in enumerate(numbers.tolist()):
-                gates[starts[number] : starts[number] + lengths[at]] = opened[at, : lengths[at]]
-        return gates
+            features, opened = _mix_experts(arrays, states)
+            scores = features @ arrays["weights"] + arrays["bias"]
+            write_words(chances, sequences, numbers, find_tag_chances(scores, lengths, *field))
+            if gates is not None and opened is not None:
+                write_words(gates, sequences, numbers, opened)
+        return chances, gates
 
     def map_words(self, arrays: Mapping[str, NDArray[Any]], table: Floats32) -> Floats32:
         """What the LSTM reads for rows of vectors (n, d)."""

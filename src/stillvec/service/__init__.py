@@ -9,6 +9,8 @@ import numpy as np
 
 from stillvec.errors import UsageError
 from stillvec.formats import open_vectors
+from stillvec.heads.fitted_head import Head
+from stillvec.heads.head_folder import is_head, load_head
 from stillvec.input_checks import check_arguments
 from stillvec.registry import require_all
 from stillvec.search import SearchIndex
@@ -19,7 +21,7 @@ __all__ = ["Limits", "serve"]
 
 MIN_TOKEN = 16  # characters
 
-VectorSource = WordVectors | str | os.PathLike[str]
+VectorSource = WordVectors | Head | str | os.PathLike[str]
 
 
 def serve(
@@ -35,10 +37,10 @@ def serve(
     notify: Callable[[str], None] | None = None,
     log_requests: Callable[[str], None] | None = None,
 ) -> None:
-    """Serve vectors over HTTP until SIGTERM or SIGINT (Ctrl-C).
+    """Serve vectors and heads over HTTP until SIGTERM or SIGINT (Ctrl-C).
 
     Args:
-        vectors: Vectors or their path, or several by name; requests that name no model use the first.
+        vectors: Vectors, a head or their path, or several by name; requests that name none use the first.
         host: Address to listen on. Anything but a loopback address requires `token` or `allow_remote`.
         port: Port to listen on; 0 chooses a free one.
         token: Bearer token of at least 16 characters that requests must send; None requires none.
@@ -60,15 +62,23 @@ def serve(
     limits, notify = limits or Limits(), notify or logging.getLogger(__name__).info
     protected = token is not None or allow_remote
     with bind_socket(host, port, allow_remote=protected) as listener:
-        opened = {name: open_vectors(source) for name, source in _name_sources(vectors).items()}
+        opened = {name: _open(source) for name, source in _name_sources(vectors).items()}
+        tables = {name: source for name, source in opened.items() if isinstance(source, WordVectors)}
+        heads = {name: source for name, source in opened.items() if isinstance(source, Head)}
         if in_memory:
-            opened = {name: _copy_to_memory(table) for name, table in opened.items()}
+            tables = {name: _copy_to_memory(table) for name, table in tables.items()}
+            heads = {name: _copy_head(head) for name, head in heads.items()}
         documents = index if index is None or isinstance(index, SearchIndex) else SearchIndex.load(index)
-        models = ServedModels(opened, notify, documents)
+        models = ServedModels(tables, notify, documents, heads)
         for name, model in models.items():
             model.prepare()
             facts = f"{len(model.vectors):,} words, {model.vectors.dim} dimensions, {model.default_search} search"
             notify(f"{name}: {facts}")
+        for name, served in models.heads.items():
+            served.prepare()
+            notify(
+                f"{name}: a head {served.head.name}, {len(served.head.labels):,} labels, {len(served.vectors):,} words"
+            )
         if documents is not None:
             documents.search("ready", 1)
             notify(f"index: {documents.n_documents:,} documents, {len(documents):,} passages")
@@ -78,6 +88,17 @@ def serve(
         access = "token required" if token is not None else "no token required"
         message = f"serving at {format_address(listener)}, {access}; see /docs; press Ctrl+C to stop"
         run_app(app, listener, limits, lambda: notify(message))
+
+
+def _open(source: VectorSource) -> WordVectors | Head:
+    if isinstance(source, Head) or (not isinstance(source, WordVectors) and is_head(source)):
+        return source if isinstance(source, Head) else load_head(source)
+    return open_vectors(source)
+
+
+def _copy_head(head: Head) -> Head:
+    arrays = {name: np.array(array) for name, array in head.arrays.items()}
+    return Head(head.name, head.kind, _copy_to_memory(head.vectors), head.labels, arrays, head.manifest)
 
 
 def _copy_to_memory(vectors: WordVectors) -> WordVectors:
@@ -91,5 +112,6 @@ def _copy_to_memory(vectors: WordVectors) -> WordVectors:
 def _name_sources(vectors: VectorSource | Mapping[str, VectorSource]) -> Mapping[str, VectorSource]:
     if isinstance(vectors, Mapping):
         return vectors
-    name = "vectors" if isinstance(vectors, WordVectors) else os.path.basename(os.path.abspath(vectors))
-    return {name: vectors}
+    if isinstance(vectors, WordVectors | Head):
+        return {"vectors" if isinstance(vectors, WordVectors) else "head": vectors}
+    return {os.path.basename(os.path.abspath(vectors)): vectors}

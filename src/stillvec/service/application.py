@@ -17,10 +17,15 @@ from stillvec.service.middleware import DOCS_PATH, RequestGuard
 from stillvec.service.models import ServedModels
 
 _DESCRIPTION = """\
-Static word vectors over HTTP: vectors, similarities, nearest neighbours, analogies, text embeddings, and an endpoint
-compatible with OpenAI's. Words are looked up as written, then in lower case if the vectors are lower-cased. Every error
-has one sentence in `error.message`."""
-_BATCHES = (("VectorsRequest", "words"), ("SimilarityRequest", "pairs"), ("EmbedRequest", "texts"))
+Static word vectors over HTTP: vectors, similarities, nearest neighbours, analogies, text embeddings, labels of texts,
+and an endpoint compatible with OpenAI's. Words are looked up as written, then in lower case if the vectors are
+lower-cased. Every error has one sentence in `error.message`."""
+_BATCHES = (
+    ("VectorsRequest", "words"),
+    ("SimilarityRequest", "pairs"),
+    ("EmbedRequest", "texts"),
+    ("PredictRequest", "texts"),
+)
 ERRORS = {  # status: meaning; every endpoint may respond with these
     400: "An invalid request, or one above a limit.",
     403: "The `Host` header does not name this machine.",
@@ -56,9 +61,16 @@ def create_app(
         responses=_describe_errors(token is not None),
     )
     app.state.executor = executor
-    documents = [] if models.index is None else [routes.documents]
-    for router in (routes.router, *documents, routes.openai, routes.monitoring):
-        app.include_router(router)
+    for router, is_offered in (
+        (routes.router, bool(models)),
+        (routes.labels, bool(models.heads)),
+        (routes.documents, models.index is not None),
+        (routes.openai, bool(models)),
+        (routes.listing, True),
+        (routes.monitoring, True),
+    ):
+        if is_offered:
+            app.include_router(router)
     app.add_api_route(DOCS_PATH, _show_docs, include_in_schema=False)
     app.add_api_route("/", _redirect_to_docs, include_in_schema=False)
     http_errors.install_handlers(app)
@@ -102,12 +114,14 @@ def _build_schema(app: FastAPI, limits: Limits, dims: list[int], *, token: bool)
     schema = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
     parts = schema["components"]["schemas"]
     for name, field in _BATCHES:
-        parts[name]["properties"][field]["maxItems"] = limits.batch
-    embeddings = parts["EmbeddingsRequest"]["properties"]
-    embeddings["input"]["anyOf"][1]["maxItems"] = limits.batch
-    for name in ("EmbeddingsRequest", "EmbedRequest"):
-        parts[name]["properties"]["dimensions"]["anyOf"][0] |= {"minimum": 1, "maximum": dims[-1]}
-    parts["NearestRequest"]["properties"]["vector"] |= {"minItems": dims[0], "maxItems": dims[-1]}
+        if name in parts:
+            parts[name]["properties"][field]["maxItems"] = limits.batch
+    if dims:
+        embeddings = parts["EmbeddingsRequest"]["properties"]
+        embeddings["input"]["anyOf"][1]["maxItems"] = limits.batch
+        for name in ("EmbeddingsRequest", "EmbedRequest"):
+            parts[name]["properties"]["dimensions"]["anyOf"][0] |= {"minimum": 1, "maximum": dims[-1]}
+        parts["NearestRequest"]["properties"]["vector"] |= {"minItems": dims[0], "maxItems": dims[-1]}
     for name in ("NearestRequest", "AnalogyRequest", "SearchRequest"):
         if name in parts:
             parts[name]["properties"]["k"]["maximum"] = limits.k

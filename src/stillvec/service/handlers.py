@@ -8,13 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec import __version__
+from stillvec.heads.predictions import describe_predictions
 from stillvec.numerics import unit_rows
 from stillvec.search import SearchIndex
 from stillvec.service import schemas
 from stillvec.service.http_errors import RequestError
 from stillvec.service.limits import Limits
-from stillvec.service.models import ScoredWords, ServedModel, ServedModels
+from stillvec.service.models import ScoredWords, ServedHead, ServedModel, ServedModels
 from stillvec.vocabulary import Vocabulary, WordMatcher
+
+_LONGEST = 8  # a text that a head reads has at most this share of the values of a response in characters
 
 
 def get_vectors(request: schemas.VectorsRequest, model: ServedModel, limits: Limits) -> schemas.VectorsResponse:
@@ -97,7 +100,7 @@ def create_embeddings(
 
 
 def search_documents(
-    index: SearchIndex, request: schemas.SearchRequest, _: ServedModel, limits: Limits
+    index: SearchIndex, request: schemas.SearchRequest, _: None, limits: Limits
 ) -> schemas.SearchResponse:
     _check_at_most(request.k, limits.k, "k")
     settings = {"method": request.method, "unique": request.unique, "exact": request.exact}
@@ -120,7 +123,39 @@ def search_documents(
     return schemas.SearchResponse(method=request.method, documents=index.n_documents, passages=len(index), data=data)
 
 
-def describe_model(model: ServedModel) -> schemas.Model:
+def predict_labels(request: schemas.PredictRequest, model: ServedHead, limits: Limits) -> schemas.PredictResponse:
+    head, lengths = model.head, [*map(len, request.items)]
+    _check_at_most(len(lengths), min(limits.batch, max(1, limits.values // len(head.labels))), "texts")
+    has_words = request.explain or head.kind.unit == "tokens"
+    for what, count, limit in (
+        ("A text must have", max(lengths), limits.values // _LONGEST),
+        ("Tags and 'explain' are for", sum(lengths) if has_words else 0, limits.values),
+    ):
+        if count > limit:
+            raise RequestError(400, f"{what} at most {limit:,} characters, got {count:,}.", param="texts")
+    for number, text in enumerate(request.texts):
+        if head.kind.unit == "text" and not isinstance(text, str):
+            raise RequestError(400, f"{model.name!r} reads texts; item {number} of 'texts' is a list.", param="texts")
+        if head.kind.unit == "pair" and (isinstance(text, str) or len(text) != 2):
+            message = f"{model.name!r} compares texts; item {number} of 'texts' must be a list of two."
+            raise RequestError(400, message, param="texts")
+    described = describe_predictions(head, request.texts, explain=request.explain)
+    data = [schemas.Prediction(**item) for item in described]
+    return schemas.PredictResponse(model=model.name, head=head.name, data=data)
+
+
+def describe_model(model: ServedModel | ServedHead) -> schemas.Model | schemas.HeadModel:
+    if isinstance(model, ServedHead):
+        return schemas.HeadModel(
+            id=model.name,
+            created=model.loaded_at,
+            head=model.head.name,
+            labels=[*model.head.labels],
+            unit=model.head.kind.unit,
+            multilabel=model.head.multilabel,
+            words=len(model.vectors),
+            dim=model.vectors.dim,
+        )
     return schemas.Model(
         id=model.name,
         created=model.loaded_at,
@@ -133,7 +168,7 @@ def describe_model(model: ServedModel) -> schemas.Model:
 
 
 def list_models(models: ServedModels) -> schemas.Models:
-    return schemas.Models(data=[describe_model(model) for model in models.values()])
+    return schemas.Models(data=[describe_model(model) for model in models.list_all().values()])
 
 
 def check_health(models: ServedModels) -> schemas.Health:

@@ -28,6 +28,7 @@ _NO_TOKEN_IDS = (
     "'input' must be a non-empty string or a list of non-empty strings. Token ids are not supported, "
     "because words are looked up in the text: send the text itself."
 )
+_ALTERNATIVES = ("str", "list[str]")  # pydantic's names of the parts of a union
 _NOT_JSON = "The body is not valid JSON in UTF-8."
 
 
@@ -102,7 +103,7 @@ def _allow_header(request: Request) -> str:
 async def _handle_invalid(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
-    place, *fields = [str(part) for part in first["loc"]]
+    place, *fields = [str(part) for part in first["loc"] if part not in _ALTERNATIVES]
     if first["type"] == "json_invalid":
         return error_response(400, _NOT_JSON)
     if place == "body" and not fields and "json" not in request.headers.get("content-type", "json"):

@@ -9,7 +9,18 @@ from stillvec.service.models import ServedModels
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 PATHS = frozenset(
-    ["/health", "/metrics", "/vectors", "/similarity", "/nearest", "/analogy", "/embed", "/v1/embeddings", "/v1/search"]
+    [
+        "/health",
+        "/metrics",
+        "/vectors",
+        "/similarity",
+        "/nearest",
+        "/analogy",
+        "/embed",
+        "/v1/embeddings",
+        "/v1/predict",
+        "/v1/search",
+    ]
 )
 _METHODS = frozenset(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "QUERY"])
 _BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)  # seconds, of the histogram
@@ -41,9 +52,12 @@ class Metrics:
         yield from _header("stillvec_requests_in_flight", "gauge", "Requests in progress.")
         yield f"stillvec_requests_in_flight {self.in_flight}"
         yield from self._histogram()
-        yield from _header("stillvec_words", "gauge", "Words in a set of vectors.")
-        for model in models.values():
-            yield f'stillvec_words{{model="{_escape(model.name)}"}} {len(model.vectors)}'
+        yield from _header("stillvec_words", "gauge", "Words in a set of vectors, or with a vector in a head.")
+        for served in models.list_all().values():
+            yield f'stillvec_words{{model="{_escape(served.name)}"}} {len(served.vectors)}'
+        yield from _header("stillvec_labels", "gauge", "Labels of a head.")
+        for head in models.heads.values():
+            yield f'stillvec_labels{{model="{_escape(head.name)}"}} {len(head.head.labels)}'
         yield from _header("stillvec_recall_at_10", "gauge", "Recall of its approximate search.")
         for model in models.values():
             if model.recall is not None:

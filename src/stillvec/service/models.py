@@ -3,14 +3,17 @@
 import difflib
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property
 from itertools import islice
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import UsageError
+from stillvec.heads.fitted_head import Head
+from stillvec.heads.predictions import describe_predictions
 from stillvec.search import SearchIndex
 from stillvec.search.approximate_search import ApproximateIndex
 from stillvec.service.http_errors import RequestError
@@ -136,17 +139,35 @@ class ServedModel:
         return f"did you mean {best!r}?"
 
 
+class ServedHead:
+    """A head, which predicts labels with vectors of its own."""
+
+    def __init__(self, name: str, head: Head) -> None:
+        self.name = name
+        self.head = head
+        self.vectors = head.vectors
+        self.loaded_at = int(time.time())
+
+    def prepare(self) -> None:
+        """Do now what would delay the first request."""
+        ready = ("ready", "ready") if self.head.kind.unit == "pair" else "ready"
+        describe_predictions(self.head, [ready])
+        describe_predictions(self.head, [ready], explain=True)
+
+
 class ServedModels(dict[str, ServedModel]):
-    """Everything that is served; a request that names no model uses the first."""
+    """Everything that is served: sets of vectors, and heads. A request that names none uses the first."""
 
     def __init__(
         self,
         vectors: Mapping[str, WordVectors],
         notify: Callable[[str], None] = lambda _: None,
         index: SearchIndex | None = None,
+        heads: Mapping[str, Head] | None = None,
     ) -> None:
-        if not vectors:
-            raise UsageError.expected("at least one set of vectors", "none")
+        self.heads = {name: ServedHead(name, head) for name, head in (heads or {}).items()}
+        if not vectors and not self.heads:
+            raise UsageError.expected("at least one set of vectors or head", "none")
         super().__init__({name: ServedModel(name, table, notify) for name, table in vectors.items()})
         self.index = index  # of documents, for /v1/search
 
@@ -154,13 +175,30 @@ class ServedModels(dict[str, ServedModel]):
         """The model of this name; with `any_name`, a single model has every name."""
         if name is None or (any_name and len(self) == 1):
             return next(iter(self.values()))
-        if name not in self:
-            message = f"Unknown model {_shorten(name)!r}; expected one of {', '.join(map(repr, self))}."
-            raise RequestError(404, message, param="model", code="model_not_found")
-        return self[name]
+        return self[name] if name in self else _refuse_name(name, "a set of vectors", self, self.heads)
+
+    def find_head(self, name: str | None) -> ServedHead:
+        """The head of this name; None: the first."""
+        name = next(iter(self.heads)) if name is None else name
+        return self.heads[name] if name in self.heads else _refuse_name(name, "a head", self.heads, self)
+
+    def describe(self, name: str) -> ServedModel | ServedHead:
+        """Vectors or a head."""
+        models = self.list_all()
+        return models[name] if name in models else _refuse_name(name, "a model", models, {})
+
+    def list_all(self) -> "dict[str, ServedModel | ServedHead]":
+        """Vectors, then heads."""
+        return {**self, **self.heads}
 
     def dims(self) -> list[int]:
         return sorted({model.vectors.dim for model in self.values()})
+
+
+def _refuse_name(name: str, kind: str, names: Iterable[str], others: Collection[str]) -> NoReturn:
+    known = f"expected one of {', '.join(map(repr, names))}"
+    message = f"{name!r} is not {kind}; {known}." if name in others else f"Unknown model {_shorten(name)!r}; {known}."
+    raise RequestError(404, message, param="model", code="model_not_found")
 
 
 def _similarity(a: str, b: str) -> float:

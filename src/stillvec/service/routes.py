@@ -16,10 +16,10 @@ from stillvec.service.fair_queue import FairQueue
 from stillvec.service.http_errors import RequestError
 from stillvec.service.limits import DEFAULT_K, Limits
 from stillvec.service.metrics import CONTENT_TYPE, Metrics
-from stillvec.service.models import ServedModel, ServedModels
+from stillvec.service.models import ServedHead, ServedModel, ServedModels
 
 R = TypeVar("R", bound=schemas.StrictRequest)
-Handler = Callable[[R, ServedModel, Limits], BaseModel]
+Handler = Callable[[R, Any, Limits], BaseModel]  # Any: what the request asks, vectors or a head
 
 
 _LARGE_VALUES = 1 << 15  # numbers from which a request waits for other large ones
@@ -41,9 +41,9 @@ class RequestExecutor:
 
     async def run(self, handler: Handler[R], request: R, *, client: str) -> Response:
         """The response of a handler, computed and serialized in a worker thread; small requests have their own."""
-        name = request.model if isinstance(request, schemas.BaseRequest) else None
-        model = self.models.find(name, any_name=isinstance(request, schemas.EmbeddingsRequest))
-        n_values, n_characters = len(request.items) * model.vectors.dim, sum(map(len, request.items))
+        model = self._find_model(request)
+        dim = 1 if model is None else model.vectors.dim
+        n_values, n_characters = len(request.items) * dim, sum(map(len, request.items))
         large = n_values > _LARGE_VALUES or n_characters > _LARGE_TEXT
 
         def work() -> bytes:
@@ -53,6 +53,14 @@ class RequestExecutor:
             return handler(request, model, self.limits).model_dump_json().encode()
 
         return _SlicedResponse(self, await (self._large if large else self._small).run(client, work))
+
+    def _find_model(self, request: schemas.StrictRequest) -> ServedModel | ServedHead | None:
+        """What a request asks; None: the index of documents."""
+        if isinstance(request, schemas.PredictRequest):
+            return self.models.find_head(request.model)
+        if isinstance(request, schemas.BaseRequest):
+            return self.models.find(request.model, any_name=isinstance(request, schemas.EmbeddingsRequest))
+        return None
 
     def close(self) -> None:
         for model in self.models.values():
@@ -105,6 +113,8 @@ Group = Annotated[bool, Query(description=schemas.GROUP)]
 
 router = APIRouter(tags=["words and texts"])
 openai = APIRouter(prefix="/v1", tags=["OpenAI compatible"])
+listing = APIRouter(prefix="/v1", tags=["models"])
+labels = APIRouter(prefix="/v1", tags=["labels"])
 documents = APIRouter(prefix="/v1", tags=["documents"])
 monitoring = APIRouter(tags=["monitoring"])
 
@@ -157,6 +167,7 @@ _add_post(router, "/nearest", handlers.find_nearest, "Nearest neighbours of a wo
 _add_post(router, "/analogy", handlers.solve_analogy, "Solve a : b = c : ?")
 _add_post(router, "/embed", handlers.embed_texts, "Vectors of several texts")
 _add_post(openai, "/embeddings", handlers.create_embeddings, "Unit-length embeddings of texts")
+_add_post(labels, "/predict", handlers.predict_labels, "Labels of texts, or tags of their words")
 
 
 @documents.post("/search", response_model=schemas.SearchResponse, summary="Passages of the indexed documents")
@@ -165,14 +176,14 @@ async def search_documents(run: Run, executor: Executor, request: schemas.Search
     return await run(partial(handlers.search_documents, executor.models.index), request)
 
 
-@openai.get("/models", summary="All sets of vectors")
+@listing.get("/models", summary="All sets of vectors and heads")
 async def list_models(executor: Executor) -> schemas.Models:
     return handlers.list_models(executor.models)
 
 
-@openai.get("/models/{model:path}", summary="One set of vectors")
-async def describe_model(executor: Executor, model: str) -> schemas.Model:
-    return handlers.describe_model(executor.models.find(model))
+@listing.get("/models/{model:path}", summary="One set of vectors or head")
+async def describe_model(executor: Executor, model: str) -> schemas.Model | schemas.HeadModel:
+    return handlers.describe_model(executor.models.describe(model))
 
 
 @monitoring.head("/health", include_in_schema=False)

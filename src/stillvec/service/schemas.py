@@ -1,7 +1,7 @@
 """Requests and responses as JSON; `application` adds the limits of the server to these."""
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -136,6 +136,22 @@ class SearchRequest(StrictRequest):
         return [self.query]
 
 
+class PredictRequest(BaseRequest):
+    """The labels of texts, or the tags of their words, by a head."""
+
+    model: str | None = Field(default=None, description="Name of a head; default: the first.")
+    texts: list[str | list[str]] = Field(
+        min_length=1,
+        description="Texts; for a tagger also lists of words; for a head that compares texts, pairs of them.",
+        examples=[["Who wrote it?"]],
+    )
+    explain: bool = Field(default=False, description="Also say which words, training texts or experts decided.")
+
+    @property
+    def items(self) -> list[str]:
+        return [text if isinstance(text, str) else " ".join(text) for text in self.texts]
+
+
 class BaseResponse(BaseModel):
     model: str
 
@@ -228,6 +244,41 @@ class SearchResponse(BaseModel):
     data: list[Passage] = Field(description="Best first.")
 
 
+class PredictedWord(BaseModel):
+    word: str
+    start: int | None = Field(default=None, description="First character; null if words were given.")
+    end: int | None = Field(default=None, description="Last character + 1.")
+    tag: str | None = Field(default=None, description="Of a tagger.")
+    probability: float | None = Field(default=None, description="Of the tag.")
+    weight: float | None = Field(default=None, description="Towards the label in `explained`.")
+
+
+class Example(BaseModel):
+    text: str = Field(description="A training text.")
+    label: str
+    cosine: float
+
+
+class Prediction(BaseModel):
+    """What a head does not have is left out: a classifier has no tags, a tagger no label."""
+
+    label: str | None = None
+    labels: list[str] | None = Field(default=None, description="Of a head whose texts may have several labels.")
+    probabilities: dict[str, float] | None = Field(default=None, description="Of each label.")
+    words: list[PredictedWord] | None = Field(default=None, description="With tags, or with `explain`, weights.")
+    explained: str | None = Field(default=None, description="The most likely label, which is explained.")
+    examples: list[Example] | None = Field(default=None, description="The nearest training texts, of a `knn`.")
+    experts: dict[str, list[float]] | None = Field(default=None, description="Weight of each expert for each word.")
+
+
+class PredictResponse(BaseResponse):
+    head: str = Field(description="Kind of the head, such as linear.")
+    data: list[Prediction]
+
+    def model_dump_json(self, **settings: Any) -> str:
+        return super().model_dump_json(**settings | {"exclude_none": True})
+
+
 class Model(BaseModel):
     id: str
     object: Literal["model"] = "model"
@@ -244,12 +295,27 @@ class Model(BaseModel):
     )
 
 
+class HeadModel(BaseModel):
+    id: str
+    object: Literal["model"] = "model"
+    created: int = Field(description="Time of loading, in seconds since 1970.")
+    owned_by: str = "stillvec"
+    head: str = Field(description="Kind of the head, such as linear; /v1/predict asks it.")
+    labels: list[str]
+    unit: Literal["text", "tokens", "pair"] = Field(
+        description="What it labels: texts, their words, or pairs of texts."
+    )
+    multilabel: bool = Field(description="Whether a text may have several labels.")
+    words: int = Field(description="Words that have a vector.")
+    dim: int
+
+
 class Models(BaseModel):
     object: Literal["list"] = "list"
-    data: list[Model]
+    data: list[Model | HeadModel]
 
 
 class Health(BaseModel):
     status: Literal["ok"] = "ok"
     version: str
-    models: list[Model]
+    models: list[Model | HeadModel]

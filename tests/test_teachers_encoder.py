@@ -106,6 +106,7 @@ def test_long_distances_fall_into_the_buckets_of_mpnet() -> None:
 
     got = EncoderModel._position_bias(Buckets, 300, torch.device("cpu"))  # type: ignore[arg-type]
     assert torch.equal(got[0, 0], want)
+    assert got.is_contiguous()  # else attention is not fused on a GPU
 
 
 @pytest.mark.parametrize("precision", ["bf16", "int8"])

@@ -157,7 +157,7 @@ class EncoderModel(nn.Module):
         bucket = half * (distance > 0) + torch.where(size < exact, size, far)
         table: Any = self.encoder.relative_attention_bias
         bias: Tensor = table(bucket).permute(2, 0, 1)[None]
-        return bias
+        return bias.contiguous()  # sums inherit its layout, and fused attention takes no mask with another
 
 
 class _Layer(nn.Module):

@@ -46,6 +46,7 @@ def main() -> None:
     known = [data.items[row] for row in data.test] or [*data.items]
     texts = (known * (1 + options.texts // len(known)))[: options.texts]
     print(f"{len(texts):,} texts of {np.mean([len(text.split()) for text in known]):.1f} words")
+    rates = {}
     with tempfile.TemporaryDirectory() as folder:
         for name in options.heads.split(","):
             stillvec.fit(options.vectors, options.dataset, name, out=Path(folder) / name, device="cpu")
@@ -55,6 +56,7 @@ def main() -> None:
             scores = head.manifest["scores"]
             given = scores["test"] or scores["dev"]
             rate = measure(lambda h=head: h.predict(texts), len(texts))
+            rates[name] = rate
             print(f"{name}\t{rate:,.0f} texts/s\t{size / 1e6:.1f} MB\t{given}")
         measure_model2vec(options.vectors, texts)
     from stillvec.encoding.text_states import encode_texts
@@ -66,6 +68,8 @@ def main() -> None:
     few = texts[:200]
     rate = measure(lambda: drain(encode_texts(teacher, few, [key])), len(few), 3)
     print(f"{options.teacher}\t{rate:,.0f} texts/s\t(vectors of texts alone, without a classifier)")
+    for name, of_head in rates.items():
+        print(f"{options.teacher} takes {of_head / rate:,.0f} times as long per text as {name}")
 
 
 def measure_model2vec(source: str, texts: list[str]) -> None:

@@ -160,7 +160,9 @@ def test_a_server_of_heads_alone_offers_no_words(heads: dict[str, Head]) -> None
     alone = TestClient(create_app(ServedModels({}, heads={"weather": heads["weather"]})))
     assert alone.post("/v1/predict", json={"texts": ["ice"]}).json()["data"][0]["label"] == "cold"
     assert alone.get("/nearest", params={"word": "ice"}).status_code == 404
-    paths = alone.get("/openapi.json").json()["paths"]
+    schema = alone.get("/openapi.json").json()
+    assert schema["components"]["schemas"]["PredictRequest"]["properties"]["texts"]["items"] == {"type": "string"}
+    paths = schema["paths"]
     assert {*paths} == {"/v1/predict", "/v1/models", "/v1/models/{model}", "/health", "/metrics"}
     words = TestClient(create_app(ServedModels({"w": heads["near"].vectors})))
     assert "/v1/predict" not in words.get("/openapi.json").json()["paths"]

@@ -20,9 +20,10 @@ import pytest
 
 from stillvec.cli import main
 from stillvec.errors import UsageError
-from stillvec.formats import save
+from stillvec.formats import load, save
 from stillvec.service import serve
 from stillvec.vectors import WordVectors
+from stillvec.verbs.fitting import fit
 
 pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
@@ -290,9 +291,14 @@ def test_serve_takes_vectors_in_memory_and_needs_a_token_for_other_machines() ->
 
 
 @pytest.mark.slow
-def test_schemathesis_finds_nothing(start: Start, tmp_path: Path) -> None:
+def test_schemathesis_finds_nothing(start: Start, folder: Path, tmp_path: Path) -> None:
     pytest.importorskip("schemathesis")
-    _, address = start(token="a-token-of-24-characters")
+    fit(
+        load(folder),
+        [(f"{word} {number}", word) for word in ("ice", "king") for number in range(20)],
+        out=tmp_path / "head",
+    )
+    _, address = start(str(tmp_path / "head"), token="a-token-of-24-characters")
     call = [sys.executable, "-m", "schemathesis.cli", "run", f"{address}/openapi.json", "--max-examples", "20"]
     flags = ["--header", "Authorization: Bearer a-token-of-24-characters", "--no-color", "--generation-deterministic"]
     done = subprocess.run([*call, *flags], capture_output=True, text=True, timeout=900, cwd=tmp_path)

@@ -1,5 +1,6 @@
 """The FastAPI application that serves several sets of vectors, and its page /docs."""
 
+import json
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from functools import lru_cache
@@ -26,6 +27,12 @@ _BATCHES = (
     ("EmbedRequest", "texts"),
     ("PredictRequest", "texts"),
 )
+_STRING = {"type": "string"}
+_TEXTS: dict[str, list[dict[str, Any]]] = {  # what a head reads
+    "text": [_STRING],
+    "tokens": [_STRING, {"type": "array", "items": _STRING}],
+    "pair": [{"type": "array", "items": _STRING, "minItems": 2, "maxItems": 2}],
+}
 ERRORS = {  # status: meaning; every endpoint may respond with these
     400: "An invalid request, or one above a limit.",
     403: "The `Host` header does not name this machine.",
@@ -75,7 +82,8 @@ def create_app(
     app.add_api_route("/", _redirect_to_docs, include_in_schema=False)
     http_errors.install_handlers(app)
     app.add_middleware(RequestGuard, executor.limits, token, executor.metrics, log, hosts)
-    schema = _build_schema(app, executor.limits, models.dims(), token=token is not None)
+    units = {served.head.kind.unit for served in models.heads.values()}
+    schema = _build_schema(app, executor.limits, models.dims(), units, token=token is not None)
     app.openapi = lambda: schema  # type: ignore[method-assign]  # how FastAPI lets one replace its schema
     return app
 
@@ -109,13 +117,21 @@ def _describe_errors(token: bool) -> dict[int | str, dict[str, Any]]:
     return {status: {"model": model, "description": meaning} for status, meaning in sorted(errors.items())}
 
 
-def _build_schema(app: FastAPI, limits: Limits, dims: list[int], *, token: bool) -> dict[str, Any]:
+def _build_schema(
+    app: FastAPI, limits: Limits, dims: list[int], units: Collection[str], *, token: bool
+) -> dict[str, Any]:
     """FastAPI's schema with the values of this server filled in."""
     schema = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
     parts = schema["components"]["schemas"]
     for name, field in _BATCHES:
         if name in parts:
             parts[name]["properties"][field]["maxItems"] = limits.batch
+    if units:
+        texts = parts["PredictRequest"]["properties"]["texts"]
+        forms = {json.dumps(form): form for unit in sorted(units) for form in _TEXTS[unit]}
+        texts["items"] = {"anyOf": [*forms.values()]} if len(forms) > 1 else next(iter(forms.values()))
+        if {*units} == {"pair"}:
+            texts["examples"] = [[["A man sleeps.", "Someone is asleep."]]]
     if dims:
         embeddings = parts["EmbeddingsRequest"]["properties"]
         embeddings["input"]["anyOf"][1]["maxItems"] = limits.batch

@@ -27,6 +27,8 @@ train text.txt --min-count 1 --threads 1 --dim 8 --method glove,skipgram --quiet
 refine distill/aggregate --step center --step pca:dim=6 --step quantize --out refine
 combine distill/aggregate distill/x2static --method gcca --out combine
 merge distill/aggregate other --out merge
+fit distill/aggregate --on labels.txt --head cnn:epochs=2 --device cpu --quiet --out fit
+adapt MODEL --step prune --step pretrain:text=text.txt,max_steps=2,length=16 --device cpu --quiet --out adapt
 index text.txt --vectors refine --out index --quiet
 convert distill/aggregate convert/v.vec.gz
 convert distill/aggregate convert/v.npy.xz
@@ -41,12 +43,15 @@ from test_determinism import run_calls
 
 run_calls(sys.argv[1])
 """
-NOT_COMPARED = ("manifest.json", "README.md")  # they contain the time
+NOT_COMPARED = ("manifest.json", "adaptation.json", "README.md")  # they contain the time
 
 
 def prepare(folder: Path) -> Path:
     (folder / "data" / "similarity").mkdir(parents=True)
-    (folder / "text.txt").write_text("\n".join(sentences(120)), "utf-8")
+    texts = sentences(120)
+    (folder / "text.txt").write_text("\n".join(texts), "utf-8")
+    labels = (f"{'ab'[number % 2]} {text}" for number, text in enumerate(texts))
+    (folder / "labels.txt").write_text("\n".join(labels), "utf-8")
     pairs = ["farmer\tbaker\t7", "river\tharbour\t6", "bread\tbooks\t2", "king\tshoes\t1", "old\tfresh\t4"]
     (folder / "data" / "similarity" / "pairs.tsv").write_text("\n".join(pairs) + "\n", "utf-8")
     return folder
@@ -81,7 +86,21 @@ def results(model: str, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 @pytest.mark.parametrize(
-    "command", ["distill", "train", "refine", "combine", "merge", "index", "convert", "evaluate", "analyze", "contexts"]
+    "command",
+    [
+        "distill",
+        "train",
+        "refine",
+        "combine",
+        "merge",
+        "fit",
+        "adapt",
+        "index",
+        "convert",
+        "evaluate",
+        "analyze",
+        "contexts",
+    ],
 )
 def test_the_same_command_gives_the_same_bytes(command: str, results: list[Path]) -> None:
     one, two = (

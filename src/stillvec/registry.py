@@ -84,17 +84,40 @@ def _is_installed(package: str) -> bool:
         return False
 
 
+@typing.runtime_checkable
+class HasPresets(typing.Protocol):
+    """A class of settings that has those of papers, by their names."""
+
+    PRESETS: Mapping[str, Mapping[str, object]]
+
+
+@typing.runtime_checkable
+class HasRenamedSettings(typing.Protocol):
+    """A class of settings some of which had other names."""
+
+    RENAMED: Mapping[str, str]  # old name → new name
+
+
+def renamed_settings(kind: object) -> Mapping[str, str]:
+    """The new names of settings by their old ones, of a class of settings or an object of it."""
+    return kind.RENAMED if isinstance(kind, HasRenamedSettings) else {}
+
+
+def _add_preset(kind: object, values: Mapping[str, object], owner: str) -> Mapping[str, object]:
+    name = values.get("settings", "stillvec")
+    if not isinstance(kind, HasPresets) or name == "stillvec":
+        return values
+    if str(name) not in kind.PRESETS:
+        raise UsageError.unknown("preset", str(name), kind.PRESETS, where=owner)
+    return {**kind.PRESETS[str(name)], **values}
+
+
 def settings_from(kind: type[T], values: Mapping[str, object], where: str = "") -> T:
     """A frozen dataclass from a mapping; strings are converted to the type of the field (`"3"` → `3`)."""
     fields = {field.name: field for field in dataclasses.fields(kind) if field.init}  # type: ignore[arg-type]
     hints = typing.get_type_hints(kind)
     owner = where or kind.__name__
-    presets = getattr(kind, "PRESETS", None)  # settings of a paper, by its name
-    if presets is not None and (name := values.get("settings", "stillvec")) != "stillvec":
-        if str(name) not in presets:
-            raise UsageError.unknown("preset", str(name), presets, where=owner)
-        values = {**presets[str(name)], **values}
-    renamed = getattr(kind, "RENAMED", {})  # old name of a setting → new name
+    values, renamed = _add_preset(kind, values, owner), renamed_settings(kind)
     ready: dict[str, object] = {}
     for key, value in values.items():
         name = key.replace("-", "_")

@@ -308,6 +308,23 @@ BODIES = {
 }
 
 
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/vectors", {"words": ["\ud800"]}),
+        ("/similarity", {"pairs": [["king", "\udfff king"]]}),
+        ("/nearest", {"text": "king \ud800"}),
+        ("/nearest", {"word": "\ud800"}),
+        ("/embed", {"texts": ["\ud800", "king \ud800 雪"]}),
+        ("/v1/embeddings", {"input": "king \ud800", "model": "\ud800"}),
+    ],
+)
+def test_half_a_character_is_read_as_an_unknown_one(client: TestClient, path: str, body: Any) -> None:
+    answer = client.post(path, content=json.dumps(body), headers={"Content-Type": "application/json"})
+    assert answer.status_code in (200, 400, 404)
+    assert answer.json()
+
+
 @pytest.mark.parametrize("case", BODIES)
 @pytest.mark.parametrize("path", SIMPLE)
 def test_a_body_that_cannot_be_read_is_400(client: TestClient, path: str, case: str) -> None:

@@ -480,3 +480,12 @@ def test_memory_does_not_grow_with_the_number_of_different_words() -> None:
         return used
 
     assert peak(20) < 1.5 * peak(4)
+
+
+def test_a_text_with_half_a_character_has_its_words() -> None:
+    matcher = WordMatcher(Vocabulary(["ice", "雪"]))
+    texts = ["\ud800 ice", "雪 \udfff ice", "ice"]
+    assert [row.tolist() for row in matcher.match_rows(texts)] == [[0, 1, 0, 0], [0, 1, 1, 2]]
+    spans = matcher.match(texts)
+    places = zip(spans.text_index, spans.starts, spans.ends, strict=True)
+    assert [texts[number][start:end] for number, start, end in places] == ["ice", "雪", "ice", "ice"]

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
 from stillvec.service.limits import DEFAULT_K
+from stillvec.vocabulary.folding import replace_surrogates
 
 
 def _convert_whole(number: object) -> object:
@@ -34,6 +35,14 @@ GROUP = (
 
 class StrictRequest(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid")
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def clean_texts(cls, value: Any) -> Any:
+        """JSON can contain half a character, which no response can."""
+        if isinstance(value, list):
+            return [cls.clean_texts(item) for item in value]
+        return replace_surrogates(value) if isinstance(value, str) else value
 
     @property
     def items(self) -> Sequence[str | list[str]]:

@@ -1,9 +1,19 @@
 """The form in which a vocabulary writes a word: NFC, straight apostrophes, lower case if requested."""
 
+import re
 from functools import lru_cache
 from typing import Any
 
 _FINAL_SIGMA = r"(?<=\p{L}|\p{L}\p{M})σ(?![\p{L}\p{M}])"  # lower-casing letter by letter turns ΟΔΟΣ into οδοσ
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def replace_surrogates(text: str) -> str:
+    """A text without lone surrogates (`\\ud800` in JSON, an argument that is not UTF-8), which `tokenizers` refuses.
+
+    Positions stay.
+    """
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
 
 
 def fold(word: str, lowercase: bool) -> str:

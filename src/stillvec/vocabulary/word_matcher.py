@@ -9,7 +9,7 @@ matched as a whole.
 Plain texts need not go through Rust: see `latin_matcher.py`, and `token_cache.py` for a picture.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import chain
@@ -19,7 +19,7 @@ from unicodedata import category, is_normalized
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.vocabulary.folding import fold, normalizer
+from stillvec.vocabulary.folding import fold, normalizer, replace_surrogates
 from stillvec.vocabulary.latin_matcher import LatinWordMatcher
 from stillvec.vocabulary.segmenters import SPACES, WordBreaker, to_original
 from stillvec.vocabulary.word_index import Vocabulary
@@ -65,7 +65,7 @@ class WordMatcher:
     def match(self, texts: Sequence[str]) -> WordSpans:
         """The words of the texts with their positions."""
         broken, breaks = self._breaker.insert_all(texts)
-        encodings = self._tokenizer.encode_batch(broken, add_special_tokens=False)
+        encodings = _encode(self._tokenizer.encode_batch, broken)
         ids, text = _flat_ids(encodings)
         offsets = chain.from_iterable(chain.from_iterable(e.offsets for e in encodings))
         spans = np.fromiter(offsets, np.int32, 2 * len(ids)).reshape(-1, 2)
@@ -91,7 +91,7 @@ class WordMatcher:
 
     def _match_rows_slow(self, texts: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         broken, _ = self._breaker.insert_all(texts)
-        return _flat_ids(self._tokenizer.encode_batch_fast(broken, add_special_tokens=False))
+        return _flat_ids(_encode(self._tokenizer.encode_batch_fast, broken))
 
     @property
     def splits_on_whitespace(self) -> bool:
@@ -108,6 +108,13 @@ class WordMatcher:
         words, lowercase = self._vocabulary.words, self._vocabulary.lowercase
         rows = _fold_words(words, lowercase) | dict(self._vocabulary.index)
         return LatinWordMatcher(rows, multiword_terms(words), lowercase)
+
+
+def _encode(encode: Callable[..., list[Any]], texts: Sequence[str]) -> list[Any]:
+    try:
+        return encode(texts, add_special_tokens=False)
+    except (TypeError, UnicodeEncodeError):
+        return encode([*map(replace_surrogates, texts)], add_special_tokens=False)
 
 
 def _flat_ids(encodings: Sequence[Any]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:

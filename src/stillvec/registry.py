@@ -98,7 +98,7 @@ class HasRenamedSettings(typing.Protocol):
     RENAMED: Mapping[str, str]  # old name → new name
 
 
-def renamed_settings(kind: object) -> Mapping[str, str]:
+def read_new_names(kind: object) -> Mapping[str, str]:
     """The new names of settings by their old ones, of a class of settings or an object of it."""
     return kind.RENAMED if isinstance(kind, HasRenamedSettings) else {}
 
@@ -117,7 +117,7 @@ def settings_from(kind: type[T], values: Mapping[str, object], where: str = "") 
     fields = {field.name: field for field in dataclasses.fields(kind) if field.init}  # type: ignore[arg-type]
     hints = typing.get_type_hints(kind)
     owner = where or kind.__name__
-    values, renamed = _add_preset(kind, values, owner), renamed_settings(kind)
+    values, renamed = _add_preset(kind, values, owner), read_new_names(kind)
     ready: dict[str, object] = {}
     for key, value in values.items():
         name = key.replace("-", "_")

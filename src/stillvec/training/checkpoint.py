@@ -16,7 +16,7 @@ from safetensors.torch import save_file
 from stillvec.errors import StillvecWarning, TrainingError
 from stillvec.files import digest_arrays, remove_abandoned, scratch_folder, sync_path
 from stillvec.files.private_files import create_private_folder
-from stillvec.registry import renamed_settings
+from stillvec.registry import read_new_names
 
 _CHECKSUM = "checksum"  # in the metadata; checkpoints of version 0.1 lack it
 _EVERY = 30.0  # seconds between checkpoints
@@ -103,7 +103,7 @@ def warn_threads(earlier: object, now: object) -> None:
 
 def name_settings(method: object) -> dict[str, object]:
     """A method's settings by the names in checkpoints, which stay when a setting is renamed."""
-    original = {new: old for old, new in renamed_settings(method).items()}
+    original = {new: old for old, new in read_new_names(method).items()}
     settings = dataclasses.asdict(method)  # type: ignore[call-overload]
     return {original.get(name, name): value for name, value in settings.items()}
 

@@ -28,7 +28,7 @@ from stillvec.notation import parse_spec
 from stillvec.pipeline.result_folders import locate_results
 from stillvec.pipeline.settings import Distillation, Training, read_stop_words
 from stillvec.refinement import read_step, unknown_steps
-from stillvec.registry import create, renamed_settings, settings_from
+from stillvec.registry import create, read_new_names, settings_from
 from stillvec.vectors import WordVectors
 from stillvec.verbs.baseline_training import check_training, train_all
 from stillvec.verbs.distillation import check_distillation, distill_all
@@ -147,7 +147,7 @@ class _CorpusStep(RecipeStep):
         if isinstance(keys.get("stop_words"), str):
             keys["stop_words"] = read_stop_words(keys["stop_words"])
         step = super().read(keys, where)
-        renamed = renamed_settings(cls)
+        renamed = read_new_names(cls)
         object.__setattr__(step, "given", frozenset(renamed.get(key, key) for key in keys))
         return step
 

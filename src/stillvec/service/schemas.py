@@ -38,11 +38,14 @@ class StrictRequest(BaseModel):
 
     @field_validator("*", mode="before")
     @classmethod
-    def clean_texts(cls, value: Any) -> Any:
-        """JSON can contain half a character, which no response can."""
-        if isinstance(value, list):
-            return [cls.clean_texts(item) for item in value]
-        return replace_surrogates(value) if isinstance(value, str) else value
+    def refuse_surrogates(cls, value: Any) -> Any:
+        """JSON can contain half a character (a lone surrogate), which no response can."""
+        for text in value if isinstance(value, list) else [value]:
+            if isinstance(text, list):
+                cls.refuse_surrogates(text)
+            elif isinstance(text, str) and replace_surrogates(text) != text:
+                raise ValueError("expected whole characters, got half a surrogate pair")
+        return value
 
     @property
     def items(self) -> Sequence[str | list[str]]:

@@ -360,7 +360,9 @@ def test_the_page_is_served_until_it_is_interrupted(folders: list[str]) -> None:
     ) as running:
         try:
             assert running.stdout is not None
-            address = running.stdout.readline().split(": ")[0]
+            found = re.search(r"http://\S+", running.stdout.readline())
+            assert found is not None
+            address = found[0]
             with urllib.request.urlopen(f"{address}api/about", timeout=60) as answer:
                 assert json.load(answer)["sets"][0]["name"] == "same"
             running.send_signal(signal.SIGINT)

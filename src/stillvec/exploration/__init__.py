@@ -86,7 +86,7 @@ def explore(
         return
     notify = notify or logging.getLogger(__name__).info
     with PageServer(explorer, port) as server:
-        notify(f"{server.address}: the explorer page; press Ctrl-C to stop")
+        notify(f"The explorer page is at {server.address} (press Ctrl-C to stop)")
         if open_browser:
             webbrowser.open(server.address)
         try:

@@ -65,6 +65,7 @@ STEPS: Registry[type[Step]] = Registry(
         "quantize": "stillvec.refinement.quantize:Quantize",
         "retrofit": "stillvec.refinement.retrofit:Retrofit",
         "select_dims": "stillvec.refinement.select_dims:SelectDims",
+        "separate_inflections": "stillvec.refinement.separate_inflections:SeparateInflections",
         "shrink": "stillvec.refinement.shrink:Shrink",
         "sif": "stillvec.refinement.sif:Sif",
         "similarity_order": "stillvec.refinement.similarity_order:SimilarityOrder",

@@ -89,12 +89,17 @@ def begin_alike(a: str, b: str) -> bool:
     a, b = _remove_accents(a), _remove_accents(b)
     if a == b:
         return True
-    n_common = next((at for at, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+    n_common = count_common(a, b)
     ends = sorted((a[n_common:], b[n_common:]), key=len)
     if any(end and not end.isalpha() for end in ends) or n_common < (_LEAST_COMMON if ends[0] else _LEAST_COMMON - 1):
         return False
     short = all(len(end) <= most for end, most in zip(ends, _MOST_FURTHER, strict=True))
     return short and n_common >= _LEAST_SHARE * max(len(a), len(b))
+
+
+def count_common(a: str, b: str) -> int:
+    """The number of letters with which both words begin."""
+    return next((at for at, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
 
 
 def _remove_accents(word: str) -> str:

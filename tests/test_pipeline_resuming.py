@@ -234,8 +234,9 @@ def test_half_a_checkpoint_is_nothing_to_go_on_from(
     assert not (tmp_path / ".out.checkpoint.part").exists()
     (tmp_path / "out.checkpoint").write_bytes(whole[: len(whole) // 2])  # as a broken disk leaves it
     assert "not a readable checkpoint" in refused(capsys, main(call("out", "--resume")))
-    (tmp_path / "out.checkpoint").write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
-    arguments = call("out", "--method", "aggregate", "--resume")
+    at = 8 + int.from_bytes(whole[:8], "little")  # of the first number of the state
+    (tmp_path / "other.checkpoint").write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+    arguments = call("other", "--method", "aggregate", "--resume")
     assert "not a readable checkpoint" in refused(capsys, main(arguments))
 
 

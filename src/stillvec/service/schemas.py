@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
+from pydantic_core import PydanticCustomError
 
 from stillvec.service.limits import DEFAULT_K
 from stillvec.vocabulary.folding import replace_surrogates
@@ -44,7 +45,7 @@ class StrictRequest(BaseModel):
             if isinstance(text, list):
                 cls.refuse_surrogates(text)
             elif isinstance(text, str) and replace_surrogates(text) != text:
-                raise ValueError("expected whole characters, got half a surrogate pair")
+                raise PydanticCustomError("surrogate", "expected whole characters, got half a surrogate pair")
         return value
 
     @property

@@ -41,10 +41,10 @@ class TextPairs:
 
     on: tuple[str, ...]  # files with the texts that mean the same on a line, separated by tabs
     toward: str | None = None  # a file .npy with the vector of the text of each line
-    train: Literal["words", "map"] = "words"
-    temperature: float = 0.05
+    train: Literal["words", "map"] = "words"  # the vectors of words, or one matrix for all
+    temperature: float = 0.05  # t, which the cosines are divided by
     epochs: int = 3
-    batch: int = 256
+    batch: int = 256  # pairs per step; all but one are negatives
     rate: float = 0.02  # relative to the root mean square of a number of the vectors
     seed: int = 0
 

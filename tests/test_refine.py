@@ -29,6 +29,7 @@ SMALL: dict[str, dict[str, object]] = {  # settings for a space of 12 dimensions
     "pca": {"dim": 4},
     "retrofit": {"lexicon": ""},
     "graph_retrofit": {"lexicon": ""},
+    "text_pairs": {"on": ""},
 }
 
 
@@ -49,7 +50,9 @@ def step(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     (tmp_path / "lexicon.txt").write_text("word1 word2 word7\nword30 word2\na b\n")
     known = [f"word{row} word{3 * row % 59} {row % 7}\na b {row % 3}\n" for row in range(60)]
     (tmp_path / "pairs.txt").write_text("".join(known))
-    files = {"lexicon": str(tmp_path / "lexicon.txt"), "pairs": str(tmp_path / "pairs.txt")}
+    texts = [f"word{row} a\tword{row + 1} b\n" for row in range(50)]
+    (tmp_path / "texts.tsv").write_text("".join(texts))
+    files = {name: str(tmp_path / f"{name}.txt") for name in ("lexicon", "pairs")} | {"on": str(tmp_path / "texts.tsv")}
     if name == "attributes":
         lines = [f"word{row}\tkind{row % 3} group{row % 7}\n" for row in range(60)]
         (tmp_path / "lexicon.txt").write_text("".join(lines))

@@ -60,7 +60,7 @@ class TextPairs:
         model = _Model(self, vectors, read_texts(self.on, single=self.toward is not None))
         if self.toward is not None:
             model.set_goals(self.toward)
-        return vectors.with_matrix(model.fit())
+        return vectors.with_matrix(np.array(model.fit()))  # not the input itself, if no epoch is better
 
     def loss(self, before: WordVectors, after: WordVectors) -> dict[str, float]:
         """The loss of the pairs that were held out, before and after."""

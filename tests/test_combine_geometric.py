@@ -164,7 +164,7 @@ def test_spaces_of_different_dimensions_meet(metric: bool, width: int) -> None:
 
 
 def test_nothing_that_ties_the_spaces_is_said() -> None:
-    with pytest.raises(VocabularyError, match="number 2"):
+    with pytest.raises(VocabularyError, match="Set 2"):
         Geometric()(WordVectors(["a"], [[1.0]]), WordVectors(["b"], [[1.0]]))
 
 

@@ -170,14 +170,14 @@ def test_a_folder_of_other_things_is_not_a_store(case: str, place: Path) -> None
     text = FOREIGN[case]
     if text is not None:
         (place / "store.json").write_text(text, "utf-8")
-    with pytest.raises(FormatError, match="not a store of contexts; remove it"):
+    with pytest.raises(FormatError, match="not a context cache; remove it"):
         Contexts.open(place)
 
 
 def test_a_file_is_not_a_store(place: Path) -> None:
     place.parent.mkdir()
     place.write_text("mine", "utf-8")
-    with pytest.raises(FormatError, match="not a store"):
+    with pytest.raises(FormatError, match="not a context cache"):
         Contexts.open(place)
 
 

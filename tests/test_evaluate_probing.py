@@ -232,7 +232,7 @@ def test_the_label_probe_is_reported_with_its_ceiling_and_control(words: WordVec
     items = task.read(path)
     answers = task.answer(Lookup(words), items)
     scores = task.score(items, answers, np.arange(60), Resampling(50))
-    assert [*scores] == [f"{kind}-{name}" for kind in KINDS for name in ("probe", "random", "majority")]
+    assert [*scores] == [f"{kind}-{name}" for kind in KINDS["relations"] for name in ("probe", "random", "majority")]
     assert scores["upos-probe"].value == scores["upos-majority"].value == 1
     relations = [token for sentence in conllu(path) for token in sentence]
     most: dict[str, dict[str, int]] = {}

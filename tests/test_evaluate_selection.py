@@ -182,7 +182,7 @@ def test_label_probes_and_the_majority_never_see_test_labels(tmp_path: Path, mon
         for at in np.flatnonzero(np.isin(sentence, split.test)):
             right[sentence[at]] += counts["both"]["abc".index(words[at])].argmax() == tags[at]
     np.testing.assert_array_equal(answers.values["upos-majority"], right[:, None])
-    assert label_task.KINDS[0] == "upos"
+    assert label_task.KINDS["relations"][0] == "upos"
 
 
 def test_a_ridge_probe_is_chosen_on_development_items_and_fitted_again_to_both(

@@ -123,7 +123,7 @@ def test_a_store_of_contexts_with_absurd_facts_is_refused(tmp_path: Path) -> Non
 
     for text in (DEEP, '{"shapes": {"words": [Infinity]}, "scale": 1}'):
         written(tmp_path, "store.json", text)
-        with pytest.raises(FormatError, match="is not a store of contexts"):
+        with pytest.raises(FormatError, match="is not a context cache"):
             Contexts.open(tmp_path)
 
 
@@ -298,7 +298,7 @@ def test_a_store_whose_sentences_are_of_other_lengths_is_refused(tmp_path: Path)
 
     (reader,) = (each for each in readers_of("runs") if each.name == "store of contexts")
     place(dict(reader.seeds[0]) | {"s/lengths.i32": np.array([5, -2], "<i4").tobytes()}, tmp_path)
-    with pytest.raises(FormatError, match="is not a store of contexts"):
+    with pytest.raises(FormatError, match="is not a context cache"):
         Contexts.open(tmp_path / "s")
 
 

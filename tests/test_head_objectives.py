@@ -130,11 +130,11 @@ def test_equal_experts_make_the_gate_irrelevant_and_a_gate_of_one_gives_that_exp
     states = torch.randn(1, 2, 3, 200)
     gates = torch.rand(1, 2, 3, 3).softmax(dim=3), torch.eye(3)[torch.tensor([[[2, 0, 1], [1, 1, 2]]])]
     given = [group.mix_experts(states, gate) for gate in gates]
-    experts, bias = (group.parameters[group.expert_places[name]][0] for name in ("experts", "expert_bias"))
+    experts, bias = (group.parameters[group.places[name]][0] for name in ("experts", "expert_bias"))
     torch.testing.assert_close(given[1][0, 0, 0], states[0, 0, 0] @ experts[2] + bias[2])
     for name in ("experts", "expert_bias"):
-        part = group.parameters[group.expert_places[name]]
-        group.parameters[group.expert_places[name]] = part[:, :1].expand_as(part)
+        part = group.parameters[group.places[name]]
+        group.parameters[group.places[name]] = part[:, :1].expand_as(part)
     torch.testing.assert_close(*(group.mix_experts(states, gate) for gate in gates), atol=1e-5, rtol=0)
 
 

@@ -253,7 +253,7 @@ def test_a_store_that_is_damaged_is_refused_in_one_line(distil: Distil, cache: P
     file.write_bytes(file.read_bytes()[:-100])
     assert f"remove {cache / name}" in refused(capsys, distil("x2static"))
     (cache / name / "store.json").write_text("[]", "utf-8")
-    assert "not a store of contexts; remove it" in refused(capsys, distil("x2static"))
+    assert "not a context cache; remove it" in refused(capsys, distil("x2static"))
     shutil.rmtree(cache / name)
     assert distil("x2static") == 0
     assert Contexts.open(cache / name).contexts.shape == (96, 16)

@@ -169,7 +169,7 @@ def test_sif_weights_replace_the_weight_that_rows_contain() -> None:
         WordVectors(["a"], [[1.0]]).encode("a", sif=0.1)
     with pytest.raises(UsageError, match="positive"):
         plain.encode("a", sif=0)
-    with pytest.raises(UsageError, match="only one"):
+    with pytest.raises(UsageError, match="Only one"):
         plain.encode("a", sif=0.1, weights=[1, 1, 1, 1])
 
 

@@ -62,13 +62,14 @@ def _sources(data: str | None) -> list[DatasetSource]:
 
 def _describe(dataset: Dataset, size: int | None, source: DatasetSource) -> dict[str, Any]:
     known = find_known(dataset.name, dataset.task)
+    outside = dataset.path if dataset.path and not dataset.path.is_relative_to(source.folder) else None  # WordNet
     return {
         "name": dataset.name,
         "task": dataset.task,
         "items": size,
         "source": known.source if known else "",
         "terms": known.terms if known else "",
-        "folder": "gensim" if source.packaged else str(source.folder),
+        "folder": "gensim" if source.packaged else str(outside or source.folder),
     }
 
 

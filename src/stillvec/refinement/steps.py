@@ -103,9 +103,12 @@ def read_step(step: str | Step | Mapping[str, Any]) -> Step:
         if not isinstance(step.get("step", ""), str) or not isinstance(step.get("settings", {}), Mapping):
             raise UsageError.expected("the name of a step and its settings", repr(step)[:80], where="manifest")
         return settings_from(STEPS[step.get("step", "")], step.get("settings", {}), f"step {step.get('step')}")
-    if not isinstance(step, str):
-        return step
-    return create(STEPS, step)
+    if isinstance(step, str):
+        return create(STEPS, step)
+    given: object = step
+    if not dataclasses.is_dataclass(given):
+        raise UsageError.expected("the name of a step, or an object of its class", repr(given)[:80], where="refine")
+    return step
 
 
 def describe_step(step: Step) -> dict[str, Any]:

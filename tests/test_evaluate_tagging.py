@@ -161,6 +161,20 @@ def test_a_tag_that_only_a_neighbour_tells_is_learnt(tuned: bool, vectors: WordV
     assert answers.values["f1"].shape == (40, 3, 1)
 
 
+@pytest.mark.parametrize("tuned", [False, True])
+def test_only_trained_vectors_tell_words_of_the_same_vector_apart(tuned: bool, tmp_path: Path) -> None:
+    """A dog is always X and a cat Y; both have one vector until it is trained."""
+    same = np.random.default_rng(0).standard_normal(20)
+    vectors = WordVectors(["dog", "cat"], np.stack([same, same]).astype(np.float32))
+    words = np.random.default_rng(1).choice(["dog\tB-X", "cat\tB-Y"], 600)
+    path = tmp_path / "a.txt"
+    path.write_text("\n\n".join(words) + "\n", "utf-8")  # sentences of one word
+    task = Tagging(seeds=1, epochs=8, tuned=tuned)
+    items = task.read(path)
+    scores = task.score(items, task.answer(Lookup(vectors), items), np.arange(len(items)), Resampling(9))
+    assert (scores["f1"].value > 0.9) == tuned
+
+
 def test_the_same_seed_gives_the_same_tags(vectors: WordVectors, tmp_path: Path) -> None:
     task = Tagging(quick=True)
     items = task.read(_write(tmp_path / "a.txt", 60, 0))

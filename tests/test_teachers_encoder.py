@@ -184,6 +184,15 @@ def test_padding_to_any_length_is_not_carried_out(copy: Path) -> None:
     assert load_teacher(str(copy), device="cpu").digest  # carried out, it aborts the process
 
 
+def test_a_huge_token_id_is_refused_before_the_tokenizer_fills_the_memory(copy: Path) -> None:
+    file = copy / "tokenizer.json"
+    written = json.loads(file.read_text("utf-8"))
+    written["model"]["vocab"]["huge"] = 2**32 - 1
+    file.write_text(json.dumps(written), "utf-8")
+    with pytest.raises(TeacherError, match="token ids"):
+        load_teacher(str(copy), device="cpu")
+
+
 def test_weights_that_are_not_finite_are_refused(copy: Path) -> None:
     weights = load_file(copy / "model.safetensors")
     weights["embeddings.LayerNorm.bias"][0] = float("nan")

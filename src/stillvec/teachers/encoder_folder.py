@@ -75,7 +75,7 @@ def read_encoder(folder: Path, dtype: torch.dtype) -> tuple[EncoderModel, Tokeni
         if files != [folder / "model.safetensors"] or kind != _TOKENIZERS[config.model_type]:
             return None
         tokenizer = TokenizerFile(folder)
-        if not _is_plain(tokenizer, settings):
+        if not _is_plain(tokenizer, json.loads((folder / "tokenizer.json").read_bytes()), settings):
             return None
         model = EncoderModel(config)
         _load_weights(model, files[0], dtype)
@@ -100,10 +100,9 @@ def _read_config(given: dict[str, Any]) -> EncoderConfig:
     return EncoderConfig(**chosen)
 
 
-def _is_plain(tokenizer: TokenizerFile, settings: dict[str, Any]) -> bool:
+def _is_plain(tokenizer: TokenizerFile, written: dict[str, Any], settings: dict[str, Any]) -> bool:
     """Whether the file says what `transformers` makes of it: these tokenizers are built from their settings."""
     backend = tokenizer.backend_tokenizer
-    written = json.loads(backend.to_str())
     normalizer = written["normalizer"]
     named = {"do_lower_case": "lowercase", "tokenize_chinese_chars": "handle_chinese_chars"}
     named["strip_accents"] = "strip_accents"

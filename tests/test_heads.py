@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from safetensors.numpy import load_file, save_file
 
 import stillvec
 from stillvec.cli import main
@@ -325,6 +326,20 @@ def test_a_damaged_head_is_one_error(vectors: WordVectors, tmp_path: Path) -> No
         (out / "manifest.json").write_text(json.dumps(manifest | change))
         with pytest.raises(FormatError):
             load_head(out)
+
+
+@pytest.mark.parametrize(("name", "value"), [("n_labels", 503_316_480), ("examples", float("nan"))])
+def test_arrays_with_impossible_numbers_are_refused(
+    name: str, value: float, vectors: WordVectors, tmp_path: Path
+) -> None:
+    fit(vectors, sentences(40), "knn", out=tmp_path / "head")
+    file = tmp_path / "head/head.safetensors"
+    arrays = load_file(file)
+    arrays[name] = np.full_like(arrays[name], value)
+    save_file(arrays, file)
+    with pytest.raises(FormatError) as caught:
+        load_head(tmp_path / "head")
+    assert (caught.value.code, caught.value.path) == ("damaged", str(file))
 
 
 def test_the_command_line(vectors: WordVectors, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -82,10 +83,19 @@ def load_head(path: str | os.PathLike[str]) -> Head:
         what = f"{manifest.get('labels')} different labels, one per line"
         raise FormatError.expected(what, f"{len(labels)} lines", path=folder / _LABELS)
     arrays = map_tensors(folder / _ARRAYS)
+    _check_numbers(arrays, len(labels), folder / _ARRAYS)
     vectors = load(folder / VECTORS, format="stillvec")
     head = Head(name, kind, vectors, labels, {key: np.asarray(array) for key, array in arrays.items()}, manifest)
     _try(head, folder / _ARRAYS)
     return head
+
+
+def _check_numbers(arrays: Mapping[str, Any], n_labels: int, file: Path) -> None:
+    broken = [name for name, array in arrays.items() if array.dtype.kind == "f" and not np.isfinite(array).all()]
+    if broken:
+        raise damage_error(file, _KIND, f"numbers of {broken[0]!r} that are not finite")
+    if "n_labels" in arrays and [*arrays["n_labels"]] != [n_labels]:  # votes would be counted for as many as it says
+        raise damage_error(file, _KIND, f"not the {n_labels} labels of the head")
 
 
 def _try(head: Head, file: Path) -> None:

@@ -34,7 +34,7 @@ from stillvec.learners.accumulators import (
     to_numpy,
 )
 from stillvec.learners.decontextualized import Isolated
-from stillvec.learners.table_memory import PeakEstimate, word_table
+from stillvec.learners.table_memory import FinishScale, PeakEstimate, word_table
 from stillvec.numerics import unit_rows
 from stillvec.result import Result
 from stillvec.statistics import Array, Statistics
@@ -136,7 +136,6 @@ class _Bags:
 @dataclass(frozen=True)
 class Additive:
     SUMMARY: ClassVar[str] = "fitted so that weighted sums of words give sentence vectors"
-    FINISH_MEMORY: ClassVar[tuple[PeakEstimate, ...]] = (PeakEstimate(tables=10.5, word_bytes=60, sentence_rows=1),)
     layer: str = "last"  # layers of the teacher: last, all, a number, a range such as 3-6, last3, or best
     vectors: str = "auto"  # of sentences: own (the teacher's), tokens (their mean), or auto: own if more than a mean
     ridge: float = 0.1  # λ
@@ -146,6 +145,10 @@ class Additive:
     centred: bool = True  # leave out the mean sentence vector; false: means of texts lie where the teacher's vectors do
     prior: bool = False  # shrink a word towards a map of its states, in its contexts and alone, instead of zero
     iterations: int = 12  # of the conjugate-gradient solver
+
+    def finish_bytes(self, scale: FinishScale) -> int:
+        """Bytes of the solver, and of the states that the prior is a map of."""
+        return PeakEstimate(tables=14.5 if self.prior else 10.5, word_bytes=60, sentence_rows=1).total(scale)
 
     def specs(self) -> dict[str, AccumulatorSpec]:
         specs: dict[str, AccumulatorSpec] = {

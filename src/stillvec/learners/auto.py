@@ -83,9 +83,10 @@ class Auto:
         return templates[1:] or templates
 
     def finish_bytes(self, scale: FinishScale) -> int:
-        peaks = Additive.FINISH_MEMORY if self.purpose in _WHY else self.FINISH_MEMORY
+        if self.purpose in _WHY:
+            return self._for_sentences().finish_bytes(scale)
         sample = self._senses.finish_bytes(scale) if self.senses is not None else 0
-        return max(peak.total(scale) for peak in peaks) + sample
+        return max(peak.total(scale) for peak in self.FINISH_MEMORY) + sample
 
     @property
     def _senses(self) -> Senses:

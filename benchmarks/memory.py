@@ -30,7 +30,8 @@ FAST_CHECKPOINTS = """
 import sys
 from stillvec.pipeline import pass_checkpoint
 from stillvec.training import checkpoint
-pass_checkpoint.EVERY = pass_checkpoint._LOST = checkpoint._EVERY = 2.0
+pass_checkpoint.EVERY = checkpoint._EVERY = 0.5
+pass_checkpoint._TIMES = 0
 from stillvec.cli import main
 sys.exit(main(sys.argv[1:]))
 """

@@ -198,5 +198,8 @@ def test_every_paper_has_its_page_and_its_command() -> None:
             r"`[^`\n]*(stillvec|--method) ", text
         )
         assert has_command, f"{title}: {page} names no command"
-        for heading in ("## What the paper claims", "## Does it hold?"):
-            assert f"\n{heading}\n" in text, f"{title}: {page} has no section {heading[3:]}"
+        for heading in ("What the paper claims", "Does it hold?"):
+            section = re.search(rf"\n## {re.escape(heading)}\n(.*?)(?=\n## |\Z)", text, re.S)
+            assert section, f"{title}: {page} has no section {heading}"
+            assert re.search(r"\d", section[1]), f"{title}: {heading} in {page} has no number"
+        assert re.search(r"\*\*.+?\*\*", section[1], re.S), f"{title}: {page} has no verdict in bold"

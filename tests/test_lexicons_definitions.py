@@ -10,7 +10,7 @@ import pytest
 from error_checks import raises
 
 from stillvec.errors import LexiconError
-from stillvec.lexicons import read_dictionary, read_words, wordnet
+from stillvec.lexicons import read_definitions, read_dictionary, read_words, wordnet
 
 NOUN = """  1 This software and database is being provided to you, the LICENSEE
 00001740 03 n 01 entity 0 003 ~ 00001930 n 0000 | that which is perceived; "it was an entity"
@@ -69,6 +69,30 @@ def test_a_wordnet_that_is_nowhere_names_the_places_and_the_cure(
     monkeypatch.setattr(wordnet, "_FOLDERS", (str(tmp_path / "here"),))
     with raises(LexiconError, code="not-found", match=r"there, .*here.*WNSEARCHDIR"):
         read_dictionary("wordnet")
+
+
+def test_an_inflected_word_has_the_glosses_of_its_base_form(tmp_path: Path) -> None:
+    folder = _wordnet(tmp_path)
+    words = ["entities", "entity", "quoting", "outsider", "gal", "mice"]
+    found = [pair for pair in read_definitions(folder, words) if pair[0] in words]
+    assert found == [
+        ("entity", "that which is perceived"),
+        ("entities", "that which is perceived"),
+        ("outsider", 'in numbers ("many"); not few'),
+    ]
+    table = tmp_path / "glosses.tsv"
+    table.write_text("haus\tein Gebäude\n", "utf-8")
+    assert [*read_definitions(table, ["hauses"])] == [("haus", "ein Gebäude")]
+
+
+@pytest.mark.parametrize(
+    ("word", "base"),
+    [("cities", "city"), ("boxes", "box"), ("making", "make"), ("stopped", "stop"), ("happiest", "happy"),
+     ("mice", "mouse"), ("went", "go"), ("women", "woman"), ("thing", None), ("red", None)],
+)  # fmt: skip
+def test_base_forms_of_english_words(word: str, base: str | None) -> None:
+    defined = {"city", "box", "make", "stop", "happy", "mouse", "go", "woman", "th", "r"}
+    assert wordnet.find_bases(word, defined) == ([base] if base else [])
 
 
 def test_the_real_wordnet_is_read_whole() -> None:

@@ -13,7 +13,7 @@ from stillvec.corpus.text_chunk import TextChunk
 from stillvec.errors import LexiconError
 from stillvec.learners.accumulators import Accumulator, AccumulatorSpec, TextSource, WordMeans, WordStates, chunk_texts
 from stillvec.learners.table_memory import PeakEstimate
-from stillvec.lexicons import read_dictionary
+from stillvec.lexicons import read_definitions, read_dictionary
 from stillvec.progress import Phase
 from stillvec.result import Result
 from stillvec.statistics import Array, Statistics
@@ -34,7 +34,8 @@ class Glosses(WordStates):
     phase: ClassVar[Phase] = Phase.GLOSSES
 
     def texts(self, vocabulary: Vocabulary) -> Iterator[TextChunk]:
-        pairs = ((vocabulary.row(word), word, gloss) for word, gloss in read_dictionary(self.dictionary))
+        definitions = read_definitions(self.dictionary, vocabulary.words)
+        pairs = ((vocabulary.row(word), word, gloss) for word, gloss in definitions)
         return chunk_texts((row, f"{word}: {gloss}") for row, word, gloss in pairs if row is not None)
 
     def make_accumulator(self, teacher: Teacher, vocabulary: Vocabulary) -> Accumulator:

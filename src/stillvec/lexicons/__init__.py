@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from stillvec.files import file_digest
-from stillvec.lexicons.definitions import read_dictionary, read_words
+from stillvec.lexicons.definitions import read_definitions, read_dictionary, read_words
 from stillvec.lexicons.edge_lines import Edge, empty_file, read_entries
 from stillvec.lexicons.rated_pairs import as_pair, find_pairs, read_evaluation_pairs, read_rated_pairs
 from stillvec.lexicons.word_attributes import read_attributes
@@ -22,6 +22,7 @@ __all__ = [
     "find_pairs",
     "lexicon_digest",
     "read_attributes",
+    "read_definitions",
     "read_dictionary",
     "read_evaluation_pairs",
     "read_lexicon",

@@ -2,11 +2,11 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from stillvec.lexicons.edge_lines import bad_entry, empty_file, read_entries
-from stillvec.lexicons.wordnet import DATA_FILES, find_wordnet, read_synsets
+from stillvec.lexicons.wordnet import DATA_FILES, find_bases, find_wordnet, read_synsets
 
 _SEGMENT = re.compile(r'(?:[^;"]|"[^"]*(?:"|$))+')  # semicolons separate the parts of a gloss, but not inside quotes
 _EXAMPLE = re.compile(r'[:,]\s*"[^"]*"?$')
@@ -22,6 +22,19 @@ def read_dictionary(source: str | os.PathLike[str]) -> Iterator[tuple[str, str]]
         return _read_wordnet(find_wordnet())
     path = Path(source).expanduser()
     return _read_wordnet(find_wordnet(path)) if path.is_dir() else _read_table(path)
+
+
+def read_definitions(source: str | os.PathLike[str], words: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """The senses of a dictionary, and for those of the words that WordNet lacks, the senses of their base forms."""
+    forms: dict[str, list[str]] = {}
+    if source == "wordnet" or Path(source).expanduser().is_dir():
+        defined = {word.lower() for word, _ in read_dictionary(source)}
+        for word in words:
+            for base in find_bases(word.lower(), defined):
+                forms.setdefault(base, []).append(word)
+    for word, gloss in read_dictionary(source):
+        yield word, gloss
+        yield from ((form, gloss) for form in forms.get(word.lower(), ()))
 
 
 def read_words(path: str | os.PathLike[str]) -> list[str]:

@@ -6,13 +6,14 @@ and the two bytes of source/target are hexadecimal.
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from itertools import combinations, product
 from pathlib import Path
 from typing import NamedTuple
 
 from stillvec.errors import LexiconError
 from stillvec.lexicons.edge_lines import Edge, bad_entry, read_entries
+from stillvec.vocabulary.english_stems import find_base
 
 DATA_FILES = ("data.noun", "data.verb", "data.adj", "data.adv")
 INSTALL_HINT = (
@@ -34,6 +35,13 @@ _RELATIONS = {
 }  # fmt: skip
 _FILES = {"n": "data.noun", "v": "data.verb", "a": "data.adj", "s": "data.adj", "r": "data.adv"}
 _MARKER = re.compile(r"\((?:a|p|ip)\)$")  # the positions an adjective may take
+_ENDINGS = (
+    *(("s", ""), ("ses", "s"), ("xes", "x"), ("zes", "z"), ("ches", "ch"), ("shes", "sh"), ("men", "man")),
+    *(("ies", "y"), ("es", "e"), ("es", ""), ("ed", "e"), ("ed", ""), ("ing", "e"), ("ing", "")),
+    *(("er", ""), ("est", ""), ("er", "e"), ("est", "e"), ("ier", "y"), ("iest", "y"), ("ied", "y")),
+)  # of inflected forms and of their base forms (morphy(7WN))
+_DOUBLING = ("ed", "ing", "er", "est")
+_LEAST_LETTERS = 3  # of a base form
 _LICENSE = "  "  # the lines of the license begin with two spaces
 
 
@@ -65,6 +73,25 @@ def find_wordnet(path: Path | None = None) -> Path:
 def _data_folder(folder: Path) -> Path | None:
     """The folder itself or its `dict`, whichever contains WordNet's data files."""
     return next((place for place in (folder, folder / "dict") if (place / DATA_FILES[0]).is_file()), None)
+
+
+def find_bases(word: str, defined: Set[str]) -> list[str]:
+    """The base forms of an English word that is not defined itself, of those that are; by WordNet's rules for endings.
+
+    Irregular forms are those of `vocabulary/english_stems.py`; consonants may be doubled ("stopped").
+    """
+    if word in defined:
+        return []
+    if (base := find_base(word)) != word:
+        return [base] if base in defined else []
+    found = []
+    for ending, base_ending in _ENDINGS:
+        if word.endswith(ending):
+            start = word.removesuffix(ending)
+            found.append(start + base_ending)
+            if ending in _DOUBLING and start[-1:] == start[-2:-1]:
+                found.append(start[:-1])
+    return [*dict.fromkeys(base for base in found if len(base) >= _LEAST_LETTERS and base in defined)]
 
 
 def read_synsets(path: Path, *, pointers: bool) -> Iterator[Synset]:

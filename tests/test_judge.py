@@ -55,6 +55,16 @@ def test_characteristic_words_are_those_of_residual_idf(tmp_path: Path) -> None:
     assert found == wanted
 
 
+def test_a_test_has_the_name_of_its_folder_or_file(tmp_path: Path) -> None:
+    (tmp_path / "field").mkdir()
+    for given in (tmp_path / "field", make_corpus(tmp_path / "field")):
+        name = open_test(given, make_vectors(0), tmp_path / "own", 12, 0).name
+        assert name == "field"
+    assert open_test(str(make_corpus(tmp_path)), make_vectors(0), tmp_path / "own", 12, 0).name == "field"
+    (tmp_path / "field" / "field.txt").rename(tmp_path / "field" / "chapter.txt")
+    assert open_test(tmp_path / "field", make_vectors(0), tmp_path / "other", 12, 0).name == "field"
+
+
 def test_function_words_are_not_proposed() -> None:
     filled = [*list_function_words("en"), "cells", "heat", "ions"]
     vectors = WordVectors(filled, np.ones((len(filled), 2)))

@@ -77,7 +77,7 @@ def open_test(
     folder = Path(data)
     if folder.exists() and not folder.is_dir():
         raise UsageError.expected("a folder", "a file", path=folder)
-    files = RatingFiles.open(folder, _name(source))
+    files = RatingFiles.open(folder, _name(corpus, source))
     if not files.pairs:
         sets = [*open_sets(vectors).values()]
         if not sets:
@@ -86,6 +86,8 @@ def open_test(
     return files
 
 
-def _name(corpus: Corpus) -> str:
-    """The name of the test: that of the first file, without its ending."""
+def _name(given: CorpusSource, corpus: Corpus) -> str:
+    """The name of the test: that of the folder, or of the first file without its ending."""
+    if isinstance(given, (str, os.PathLike)) and Path(given).is_dir():
+        return Path(given).resolve().name or "texts"
     return Path(inner_name(Path(corpus.sources[0]))).stem if corpus.sources else "texts"

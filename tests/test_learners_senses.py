@@ -15,6 +15,7 @@ from stillvec.formats import load, write_folder
 from stillvec.formats.tensors import write_tensors
 from stillvec.learners.senses import TEXTS, Senses, encode_texts, map_space, measure_separation
 from stillvec.numerics import unit_rows
+from stillvec.search.sense_neighbours import find_near
 from stillvec.sense_table import SenseTable
 from stillvec.statistics import KEYS, SIZE, WORDS, Statistics
 
@@ -141,3 +142,13 @@ def test_the_map_between_spaces_is_the_least_squares_one() -> None:
     generator = np.random.default_rng(3)
     means, image = generator.normal(size=(300, 6)), generator.normal(size=(6, 4))
     np.testing.assert_allclose(map_space(means, means @ image + 2), image, rtol=0.05, atol=0.03)
+
+
+def test_words_near_a_sense_are_no_forms_of_its_word_or_of_each_other() -> None:
+    words = ["bank", "banks", "river", "rivers", "money", "the", "of", "and", "to"]
+    rows = [[2, 2], [2, 2], [2, 0], [3, 1], [0, 1], [-1, -1], [-1, -2], [-2, -1], [-1, 0]]
+    senses = SenseTable(Vocabulary(words), [0, 0], np.eye(2), [0.5, 0.5], np.zeros((2, 1, 8), np.uint8))
+    vectors = WordVectors(words, np.array(rows, float), senses=senses)
+    first, second = senses.find("bank")
+    assert [word for word, _ in find_near(vectors, first, 2)] == ["river", "money"]
+    assert [word for word, _ in find_near(vectors, second, 1)] == ["money"]

@@ -9,6 +9,7 @@ from stillvec.cli.flags import add_common
 from stillvec.errors import UsageError
 from stillvec.formats import load
 from stillvec.refinement.set_query import query
+from stillvec.search.sense_neighbours import find_near
 from stillvec.vectors import WordVectors
 
 _MANY_FORMS = 3  # neighbours that are forms of others: from here on --group is suggested
@@ -67,7 +68,7 @@ def _print_senses(vectors: WordVectors, word: str, k: int) -> None:
     """The neighbours and examples of each sense of a word that has several."""
     found = vectors.senses.find(word) if vectors.senses is not None else []
     for sense in found:
-        near = vectors.nearest(sense.vector, k, exclude=[word])
+        near = find_near(vectors, sense, k)
         title = f"{sense.word}, sense {sense.number} of {len(found)}, {sense.share:.0%} of its contexts"
         table(title, ("word", "cosine"), near)
         for example in sense.examples:
@@ -79,7 +80,7 @@ def _describe_senses(vectors: WordVectors, word: str, k: int) -> list[dict[str, 
     return [
         {"share": sense.share, "examples": sense.examples, "nearest": _name_columns({word: near}, "cosine")[word]}
         for sense in found
-        for near in [vectors.nearest(sense.vector, k, exclude=[word])]
+        for near in [find_near(vectors, sense, k)]
     ]
 
 

@@ -17,6 +17,7 @@ from stillvec.exploration.word_lookup import LexiconRelations, Suggester
 from stillvec.exploration.word_map import DEFAULT_PROJECTIONS, MAX_WORDS, PROJECTIONS, MapCache, WordMap
 from stillvec.numerics import top_k, unit_rows
 from stillvec.search import SearchIndex
+from stillvec.search.sense_neighbours import find_near
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary.folding import fold
 from stillvec.vocabulary.function_words import find_function_words
@@ -143,7 +144,7 @@ class Explorer:
         senses = []
         for name, vectors in self.sets.items():
             for sense in vectors.senses.find(word) if vectors.senses is not None else ():
-                near = vectors.nearest(sense.vector, N_SENSE_NEIGHBOURS, exclude=[sense.word])
+                near = find_near(vectors, sense, N_SENSE_NEIGHBOURS)
                 words = [other for other, _ in near]
                 senses.append({"set": name, "share": sense.share, "near": words, "examples": [*sense.examples]})
         return senses

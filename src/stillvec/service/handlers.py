@@ -11,6 +11,7 @@ from stillvec import __version__
 from stillvec.heads.predictions import describe_predictions
 from stillvec.numerics import unit_rows
 from stillvec.search import SearchIndex
+from stillvec.search.sense_neighbours import find_near
 from stillvec.service import schemas
 from stillvec.service.http_errors import RequestError
 from stillvec.service.limits import Limits
@@ -59,7 +60,7 @@ def _find_senses(word: str | None, k: int, model: ServedModel) -> list[schemas.N
     """The senses of a word that has several, each with its nearest words."""
     vectors = model.vectors
     found = vectors.senses.find(word) if word is not None and vectors.senses is not None else []
-    near = [vectors.nearest(sense.vector, k, exclude=[sense.word]) for sense in found]
+    near = [find_near(vectors, sense, k) for sense in found]
     return [
         schemas.NearestSense(share=sense.share, examples=[*sense.examples], data=_to_neighbours(words))
         for sense, words in zip(found, near, strict=True)

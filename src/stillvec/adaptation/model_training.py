@@ -80,11 +80,14 @@ class ModelTrainer:
         self.device = next(model.parameters()).device
         self.parameters = {name: weights for name, weights in model.named_parameters() if weights.requires_grad}
         made = {*new}
-        groups = [
-            {"params": [weights], "scale": _NEW if name in made else 1.0, "weight_decay": _DECAY * (weights.ndim > 1)}
-            for name, weights in self.parameters.items()
-        ]
-        self.optimizer = torch.optim.AdamW(groups, lr=rate, fused=self.device.type == "cuda")
+        groups: dict[tuple[float, float], list[Tensor]] = {}  # few: the optimizer takes as long for each
+        for name, weights in self.parameters.items():
+            groups.setdefault((_NEW if name in made else 1.0, _DECAY * (weights.ndim > 1)), []).append(weights)
+        self.optimizer = torch.optim.AdamW(
+            [{"params": group, "scale": scale, "weight_decay": decay} for (scale, decay), group in groups.items()],
+            lr=rate,
+            fused=self.device.type == "cuda",
+        )
         for weights in self.parameters.values():
             zeros = torch.zeros_like(weights)
             count = torch.zeros((), device=weights.device if self.device.type == "cuda" else None)

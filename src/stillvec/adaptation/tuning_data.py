@@ -165,12 +165,12 @@ def _find_first(spans: NDArray[np.int64], begins: NDArray[np.int64], ends: NDArr
 
 
 def _choose_kind(file: Path, task: str) -> Kind:
-    name = file.parent.name if task == "auto" else task
+    name = file.resolve().parent.name if task == "auto" else task
     for kind in KINDS:
         if name == kind:
             return kind
     cure = f"name it with task=, one of {', '.join(KINDS)}"
-    raise UsageError.expected(f"a folder named {' or '.join(KINDS)}", repr(name), where=str(file), cure=cure)
+    raise UsageError.expected(f"a file in a folder named {', '.join(KINDS[:-1])} or {KINDS[-1]}", repr(name), where=str(file), cure=cure)
 
 
 def _read_roles(path: Path) -> Iterator[Item]:

@@ -39,4 +39,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _format(value: object) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+    if isinstance(value, float):
+        return f"{value:.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
+    if isinstance(value, list):
+        return " ".join(map(_format, value))
+    if isinstance(value, dict):
+        return " ".join(f"{name} {_format(each)}" for name, each in value.items())
+    return f"{value:,}" if isinstance(value, int) else str(value)

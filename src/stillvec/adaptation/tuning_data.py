@@ -169,8 +169,9 @@ def _choose_kind(file: Path, task: str) -> Kind:
     for kind in KINDS:
         if name == kind:
             return kind
-    cure = f"name it with task=, one of {', '.join(KINDS)}"
-    raise UsageError.expected(f"a file in a folder named {', '.join(KINDS[:-1])} or {KINDS[-1]}", repr(name), where=str(file), cure=cure)
+    folders = f"{', '.join(KINDS[:-1])} or {KINDS[-1]}"
+    cure = f"name its kind with task=, one of {', '.join(KINDS)}"
+    raise UsageError.expected(f"a file in a folder named {folders}", repr(name), where=str(file), cure=cure)
 
 
 def _read_roles(path: Path) -> Iterator[Item]:

@@ -46,6 +46,7 @@ def main() -> None:
     add("--texts", type=Path, help="a file of texts without labels, for the last two ways")
     add("--seeds", type=int, default=3)
     add("--length", type=int, default=512, help="tokens of a text that the teacher reads")
+    add("--weight", type=float, help="of the divergence from the teacher (default: 4, or 1 with several labels)")
     add("--first-seed", type=int, default=0)
     add("--device", default="auto")
     options = parser.parse_args()
@@ -55,6 +56,7 @@ def main() -> None:
     vectors = stillvec.load(options.vectors)
     data = read_data(options.dataset, "text")
     rows, asked = [], f"model={options.teacher},length={options.length}"
+    asked += f",weight={options.weight}" if options.weight is not None else ""
     for head in options.heads.split(","):
         for number in map(int, options.ways.split(",")):
             way = [*WAYS][number]
@@ -69,7 +71,7 @@ def main() -> None:
                 start = time.perf_counter()
                 fitted = stillvec.fit(vectors, options.dataset, head, given, seed=seed, device=options.device)
                 row = {"head": head, "way": way, "seed": seed, "seconds": round(time.perf_counter() - start, 1)}
-                rows.append(row | fitted.manifest["scores"]["test"])
+                rows.append(row | {"dev": fitted.manifest["scores"]["dev"]} | fitted.manifest["scores"]["test"])
                 counts = judge(fitted, data)
                 print(json.dumps(rows[-1]), flush=True)
                 rows[-1]["counts"] = counts.tolist()

@@ -71,7 +71,7 @@ DOMAINS: dict[str, list[str]] = {
     "both": ["auxiliary", "experts"],
 }
 EPSILONS = (0.0, 0.02, 0.05, 0.1)
-N_FEW, N_DRAWS, N_ASKED = 400, 5, 2000  # training texts, draws of them, test texts
+N_FEW, N_DRAWS, N_ASKED = 400, 10, 2000  # training texts, draws of them, test texts
 N_NEIGHBOURS = 10
 N_WORDS, N_CLUSTERS = 200, 50  # of the information of states about their words
 

@@ -14,9 +14,10 @@ from test_adaptation import make_teacher
 
 import stillvec
 from stillvec.adaptation import model_training
-from stillvec.adaptation.tuning import Tuning, _Learner, choose_rate, diverge, move_words
+from stillvec.adaptation.tuning import Tuning, _judge, _Learner, choose_rate, diverge, move_words
 from stillvec.adaptation.tuning_data import encode_items, read_dataset
 from stillvec.errors import DatasetError, UsageError
+from stillvec.heads.head_kind import THRESHOLDS
 from stillvec.progress import Progress
 from stillvec.teachers import load_teacher
 from stillvec.training import checkpoint
@@ -142,6 +143,32 @@ def test_the_divergence_is_symmetric_and_zero_for_the_same() -> None:
     assert float(diverge(one, other)) == pytest.approx(float(expected), rel=1e-5)
     assert float(diverge(one, other)) == pytest.approx(float(diverge(other, one)), rel=1e-5)
     assert float(diverge(one, one)) == 0
+
+
+def test_the_divergence_of_several_labels_is_that_of_each() -> None:
+    one, other = torch.randn(2, 5, 3, generator=torch.Generator().manual_seed(0))
+    p, q = (torch.stack([x.sigmoid(), (-x).sigmoid()], -1) for x in (one, other))
+    expected = ((p - q) * (p.log() - q.log())).sum((1, 2)).mean()
+    torch.testing.assert_close(diverge(one, other, several=True), expected)
+
+
+def test_several_labels_begin_at_their_shares_and_have_the_best_threshold(
+    teacher: Path, data: Path, tmp_path: Path
+) -> None:
+    items = read_dataset(str(data / "multilabel/e.txt"), "auto")
+    learner = _Learner(Tuning(on="x"), teacher, items, None, torch.device("cpu"))
+    learner.model.classifier.weight.data.zero_()
+    share = np.mean(["nice" in item.labels for item in items.train])
+    assert learner.predict(items.train[:1])[0][1] == pytest.approx(share, abs=1e-5)
+    logits, targets = torch.randn(4, 2), torch.ones(4, 2)
+    whole = torch.nn.functional.binary_cross_entropy_with_logits(logits, targets)
+    torch.testing.assert_close(learner._lose(logits, targets), 2 * whole)
+    said = [np.array(row) for row in ([0.9, 0.3], [0.9, 0.1])] * (len(items.dev) // 2 + 1)
+    threshold, score = _judge(items, said[: len(items.dev)])
+    scores = [items.score(items.dev, said[: len(items.dev)], each) for each in THRESHOLDS.tolist()]
+    assert score == max(scores) == items.score(items.dev, said[: len(items.dev)], threshold)
+    facts = tune(teacher, tmp_path / "out", f"on={data / 'multilabel/e.txt'},adversarial=0.1")
+    assert 0 < facts["threshold"] < 1
 
 
 def test_a_perturbed_text_has_the_dropout_of_the_clean_one(teacher: Path, data: Path) -> None:

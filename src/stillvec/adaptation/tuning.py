@@ -49,6 +49,7 @@ from stillvec.adaptation.tuning_data import (
     read_dataset,
 )
 from stillvec.errors import UsageError
+from stillvec.heads.head_kind import choose_threshold
 from stillvec.progress import Phase, Progress
 from stillvec.registry import check_least
 from stillvec.teachers.device import resolve_device
@@ -128,12 +129,13 @@ class Tuning(TrainedStep):
             trainer,
             compute_loss,
             checkpoint,
-            evaluate=lambda: data.score(data.dev, learner.predict(data.dev)),
+            evaluate=lambda: _judge(data, learner.predict(data.dev))[1],
             per_epoch=whole,
             patience=self.patience,
         )
         scores = [score for score in trainer.scores.tolist() if not math.isnan(score)]
-        measured = self._measure(learner, data, second)
+        threshold, _ = _judge(data, learner.predict(data.dev)) if data.kind == "multilabel" else (0.5, 0.0)
+        measured = self._measure(learner, data, second, threshold)
         copy_rest(source, target)
         yield Progress(Phase.WRITING, 0, None, "", 0.0)
         write_model(learner.model, target)
@@ -141,14 +143,16 @@ class Tuning(TrainedStep):
         sized = {"kind": data.kind, "labels": len(data.names), "items": len(data.train), "steps": n_done}
         return {"pruned": pruned, "facts": {**sized, "dev": max(scores), "dev by epoch": scores, **measured}}
 
-    def _measure(self, learner: _Learner, data: TuningData, second: TuningData | None) -> dict[str, Any]:
+    def _measure(
+        self, learner: _Learner, data: TuningData, second: TuningData | None, threshold: float
+    ) -> dict[str, Any]:
         """Scores on the test part, on further files, and of the second task."""
-        measured: dict[str, Any] = {}
+        measured: dict[str, Any] = {"threshold": threshold} if data.kind == "multilabel" else {}
         if data.test:
-            measured["test"] = data.score(data.test, learner.predict(data.test))
+            measured["test"] = data.score(data.test, learner.predict(data.test), threshold)
         for file in self.test:
             items = [*READERS[data.kind](Path(file))]
-            measured[Path(file).stem] = _score_kinds(data, items, learner.predict(items))
+            measured[Path(file).stem] = _score_kinds(data, items, learner.predict(items), threshold)
         if second is not None:
             part = second.test or second.dev
             measured["auxiliary"] = second.score(part, learner.predict_second(part))
@@ -187,7 +191,18 @@ class _Learner:
             self.whole["second"].register_parameter("mark", nn.Parameter(torch.zeros(size)))
         self.whole.to(device)
         self.new = [f"model.{name}" for name in loaded.new]
+        if data.kind == "multilabel":
+            self._start_at_shares(loaded.new)
         self.new += [name for name, _ in self.whole.named_parameters() if name.startswith("second.")]
+
+    @torch.no_grad()
+    def _start_at_shares(self, new: Sequence[str]) -> None:
+        """Give each label its share of the training items at first, so that no step is spent on learning it."""
+        shares = self.data.targets(self.data.train, (), 0).mean(0).clamp(1e-4, 1 - 1e-4)
+        for name in new:
+            bias = self.model.get_parameter(name)
+            if name.endswith("bias") and bias.shape == shares.shape:
+                bias.copy_(shares.logit())
 
     def compute_loss(self, items: Sequence[Item]) -> Tensor:
         batch = encode_items(self.tokenizer, items, self.data.kind, self.settings.length)
@@ -204,7 +219,7 @@ class _Learner:
         if self.settings.virtual:
             clean = logits.detach()
             self._restore(state)
-            loss = loss + self.settings.virtual * diverge(self._perturb(inputs, targets, clean), logits)
+            loss = loss + self.settings.virtual * self._diverge(self._perturb(inputs, targets, clean), logits)
         return loss
 
     def _perturb(self, inputs: Mapping[str, Tensor], targets: Tensor, clean: Tensor | None) -> Tensor:
@@ -216,7 +231,7 @@ class _Learner:
         moved = (torch.randn_like(words) * _START * limit).requires_grad_()
         self._restore(state)  # so that dropout is the same as without a perturbation
         logits = self.model(inputs_embeds=words.detach() + moved, **rest).logits
-        worse = self._lose(logits, targets) if clean is None else diverge(logits, clean)
+        worse = self._lose(logits, targets) if clean is None else self._diverge(logits, clean)
         (slope,) = torch.autograd.grad(worse, moved)
         shift = move_words(moved.detach(), slope, limit) * inputs["attention_mask"][:, :, None]
         self._restore(state)
@@ -249,10 +264,13 @@ class _Learner:
         logits: Tensor = parts["head"](states if self.second.labels_words else states[:, 0])
         return logits
 
+    def _diverge(self, one: Tensor, other: Tensor) -> Tensor:
+        return diverge(one, other, several=self.data.kind == "multilabel")
+
     @staticmethod
     def _lose(logits: Tensor, targets: Tensor) -> Tensor:
-        if targets.is_floating_point():
-            return F.binary_cross_entropy_with_logits(logits.float(), targets)
+        if targets.is_floating_point():  # summed over labels: the mean leaves gradients of the size of Adam's epsilon
+            return F.binary_cross_entropy_with_logits(logits.float(), targets, reduction="sum") / len(targets)
         return F.cross_entropy(logits.float().flatten(0, -2), targets.flatten(), ignore_index=IGNORED)
 
     def predict(self, items: Sequence[Item]) -> list[NDArray[Any]]:
@@ -264,7 +282,7 @@ class _Learner:
 
     @torch.no_grad()
     def _predict(self, items: Sequence[Item], data: TuningData, say: Any) -> list[NDArray[Any]]:
-        """The label, the labels (k,), or the tags of the words of each item; a word that was cut has the first tag."""
+        """Of each item the label, the probabilities of labels (k,), or the tags of its words; those cut off have O."""
         self.whole.eval()
         said: list[NDArray[Any]] = [np.zeros(0)] * len(items)
         order = sorted(range(len(items)), key=lambda row: -sum(map(len, items[row].texts)))
@@ -277,7 +295,7 @@ class _Learner:
                 logits = say(batch).float().cpu()
             for number, row in enumerate(rows):
                 if data.kind == "multilabel":
-                    said[row] = (logits[number] > 0).numpy()
+                    said[row] = logits[number].sigmoid().numpy()
                 elif not data.labels_words:
                     said[row] = logits[number].argmax().numpy()
                 else:
@@ -300,19 +318,31 @@ def move_words(moved: Tensor, slope: Tensor, limit: float) -> Tensor:
     return (moved + limit * slope / largest).clamp(-limit, limit)
 
 
-def diverge(one: Tensor, other: Tensor) -> Tensor:
-    """The symmetric Kullback-Leibler divergence of two softmaxes, mean over rows."""
+def diverge(one: Tensor, other: Tensor, *, several: bool = False) -> Tensor:
+    """The symmetric Kullback-Leibler divergence of two softmaxes, mean over rows; with `several`, of each label."""
+    if several:
+        a, b = one.float(), other.float()  # the logits are the logs of the odds
+        return ((a.sigmoid() - b.sigmoid()) * (a - b)).sum(-1).mean()
     a, b = (F.log_softmax(logits.float().flatten(0, -2), -1) for logits in (one, other))
     return ((a.exp() - b.exp()) * (a - b)).sum(-1).mean()
 
 
-def _score_kinds(data: TuningData, items: Sequence[Item], said: Sequence[NDArray[Any]]) -> float | dict[str, float]:
+def _judge(data: TuningData, said: Sequence[NDArray[Any]]) -> tuple[float, float]:
+    """The probability from which a label is given that is best on development items, and their score with it."""
+    if data.kind != "multilabel":
+        return 0.5, data.score(data.dev, said)
+    return choose_threshold(np.stack(said), data.targets(data.dev, (), 0).numpy())
+
+
+def _score_kinds(
+    data: TuningData, items: Sequence[Item], said: Sequence[NDArray[Any]], threshold: float
+) -> float | dict[str, float]:
     """The score of a further file; of pairs also that of each kind, and of first texts all of whose pairs are right.
 
     Where a file has only entailment and non-entailment, all other labels are the latter.
     """
     if data.kind != "pairs":
-        return data.score(items, said)
+        return data.score(items, said, threshold)
     collapsed = {item.labels[0] for item in items} <= {_ENTAILED, _OTHER}
     right: dict[str, list[bool]] = {"accuracy": []}
     for item, label in zip(items, said, strict=True):

@@ -80,12 +80,12 @@ class TuningData:
             tags[row, torch.from_numpy(places[known])] = torch.from_numpy(values[known])
         return tags
 
-    def score(self, items: Sequence[Item], said: Sequence[NDArray[Any]]) -> float:
-        """Accuracy, micro-F1 of several labels, or span F1 of tags that mark spans."""
+    def score(self, items: Sequence[Item], said: Sequence[NDArray[Any]], threshold: float = 0.5) -> float:
+        """Accuracy, micro-F1 of labels that are more likely than a threshold, or span F1 of tags that mark spans."""
         number = {name: place for place, name in enumerate(self.names)}
         if self.kind == "multilabel":
             gold = np.array([[name in item.labels for name in self.names] for item in items])
-            found = np.stack([*said]).astype(bool)
+            found = np.stack([*said]) > threshold
             return 2 * float((gold & found).sum()) / max(1, int(gold.sum() + found.sum()))
         if not self.labels_words:
             right = [number.get(item.labels[0], -1) == int(label) for item, label in zip(items, said, strict=True)]

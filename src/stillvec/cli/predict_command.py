@@ -37,8 +37,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     head = load_head(options.head)
     canonical = _read_names(options)
-    if canonical is not None and head.kind.unit == "tokens":
-        raise UsageError("--canonical is for heads that label texts or pairs, not words.", code="no-canonical")
+    if canonical is not None and head.kind.unit in ("tokens", "span"):
+        raise UsageError("--canonical is for heads that label texts or pairs.", code="no-canonical")
     block: list[str] = []
     for text in _read_texts(options.texts or ["-"]):
         block.append(text)

@@ -15,6 +15,7 @@ HEADS: Registry[type[HeadKind]] = Registry(
         "knn": "stillvec.heads.knn_head:Knn",
         "tagger": "stillvec.heads.tagger_head:Tagger",
         "pair": "stillvec.heads.pair_head:PairHead",
+        "span": "stillvec.heads.span_head:SpanHead",
         "primitives": "stillvec.heads.primitives_head:Primitives",
     },
 )

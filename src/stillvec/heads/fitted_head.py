@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -18,25 +17,22 @@ from stillvec.heads.head_kind import EncodesTexts, HeadKind, to_probabilities
 from stillvec.heads.knn_head import Knn
 from stillvec.heads.linear_head import Linear
 from stillvec.heads.lookup import Lookup
+from stillvec.heads.marked_texts import MarkedText, parse_marked_text
 from stillvec.heads.numpy_layers import Floats32
 from stillvec.heads.oov_policy import OovPolicy
 from stillvec.heads.pair_head import join_pairs
 from stillvec.heads.sequence_batches import Sequences
+from stillvec.heads.span_head import SpanHead, read_spans
 from stillvec.heads.tagger_head import Tagger
+from stillvec.heads.word_splitting import TOKEN
 from stillvec.input_checks import check_count, check_strings, describe
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import WordMatcher
 
-_TOKEN = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]")
 _BLOCK = 4096  # texts at once
 
 NameSource = CanonicalNames | str | os.PathLike[str] | None
 Spans = tuple[tuple[int, int], ...]  # the first character of each word, and the one after its last
-
-
-def split_tokens(text: str) -> list[str]:
-    """The words and punctuation of a text, as a tagger reads them."""
-    return _TOKEN.findall(text)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,12 +85,20 @@ class Head:
         """The labels, by scikit-learn's name."""
         return np.array(self.labels)
 
+    @property
+    def example(self) -> Any:
+        """The shortest item that it reads."""
+        if isinstance(self.kind, SpanHead):
+            return MarkedText(("a",), (0, 0) * self.kind.count_spans(self.arrays))
+        return ("a", "a") if self.kind.unit == "pair" else "a"
+
     def predict(self, texts: Iterable[Any], canonical: NameSource = None) -> list[Any]:
         """The label of each text; a tuple of labels if texts may have several; of a tagger, the tags of each sentence.
 
         Parameters
         ----------
-        texts: texts; for a tagger also sentences as lists of words; for pairs, (text, text).
+        texts: texts; for a tagger also sentences as lists of words; for pairs, (text, text); for spans, texts with a
+            span in [brackets] or (words, (first, last)), two spans with four places.
         canonical: names, or their file, whose canonical ones are also tried in their place (see `CanonicalNames`).
         """
         if isinstance(self.kind, Tagger) and canonical is None:
@@ -109,9 +113,11 @@ class Head:
 
         Parameters
         ----------
-        texts: the texts, or pairs of texts.
+        texts: the texts, pairs or spans, as in `predict`.
         canonical: as in `predict`.
         """
+        if isinstance(self.kind, SpanHead) and canonical is not None:
+            raise UsageError("Canonical names are for heads that label texts or pairs.", code="no-canonical")
         if isinstance(self.kind, Tagger):
             cure = "use explain, which has those of tags"
             raise UsageError(f"A tagger has no probabilities of labels; {cure}.", code="no-probabilities")
@@ -124,7 +130,7 @@ class Head:
 
         Parameters
         ----------
-        texts: the texts, or pairs of texts.
+        texts: the texts, or pairs of texts, or spans.
         """
         scores = np.zeros((len(texts), len(self.labels)), np.float32)
         for start in range(0, len(texts), _BLOCK):
@@ -150,7 +156,8 @@ class Head:
             named = [tuple((text, self.labels[row], cosine) for text, row, cosine in near) for near in found]
             return [Explanation(self.labels[at], examples=near) for at, near in zip(label.tolist(), named, strict=True)]
         weights = self.kind.explain(self.arrays, sequences, label)
-        words, spans = self._find_pairs(given) if self.kind.unit == "pair" else self._find_words(given)
+        find = {"pair": self._find_pairs, "span": _find_spans}.get(self.kind.unit, self._find_words)
+        words, spans = find(given)
         parts = np.split(weights, sequences.ends[:-1])
         return [
             Explanation(self.labels[at], tuple(of_text), tuple(map(float, part)), places)
@@ -203,6 +210,8 @@ class Head:
     def _read(self, texts: Sequence[Any]) -> Sequences:
         if self.kind.unit == "pair":
             return join_pairs(self._lookup.read_texts([text for pair in texts for text in pair]))
+        if self.kind.unit == "span":
+            return read_spans(self._lookup, self._check(texts))
         return self._lookup.read_texts(texts)
 
     def _check(self, texts: Iterable[Any]) -> list[Any]:
@@ -211,6 +220,9 @@ class Head:
             if not all(len(pair) == 2 and all(isinstance(text, str) for text in pair) for pair in pairs):
                 raise UsageError.expected("pairs of texts", describe(pairs[0]), where="texts")
             return pairs
+        if isinstance(self.kind, SpanHead):
+            n_spans = self.kind.count_spans(self.arrays)
+            return [parse_marked_text(item, n_spans) for item in texts]
         return check_strings(texts, "texts", what="texts")
 
     def _score_block(self, texts: Sequence[Any]) -> Floats32:
@@ -252,7 +264,7 @@ class Head:
         """Words of sentences, and where they are in a text, which is divided into words and punctuation."""
         sentences, spans = [], []
         for number, text in enumerate(texts):
-            found = [*_TOKEN.finditer(text)] if isinstance(text, str) else None
+            found = [*TOKEN.finditer(text)] if isinstance(text, str) else None
             words = [*text] if found is None else [match.group() for match in found]
             sentences.append(check_strings(words, f"texts[{number}]"))
             spans.append(tuple(match.span() for match in found or ()))
@@ -299,3 +311,9 @@ class Head:
             spans[text].append((start, end))
         words = [[text[start:end] for start, end in of_text] for text, of_text in zip(texts, spans, strict=True)]
         return words, [*map(tuple, spans)]
+
+
+def _find_spans(items: Sequence[MarkedText]) -> tuple[list[list[str]], list[Spans]]:
+    """The words of the spans of each item, with a bar between two, and no places."""
+    words = [" | ".join(map(" ".join, item.spans)).split(" ") for item in items]
+    return words, [()] * len(items)

@@ -101,7 +101,7 @@ def _check_numbers(arrays: Mapping[str, Any], n_labels: int, file: Path) -> None
 def _try(head: Head, file: Path) -> None:
     """Refuse arrays that do not fit the vectors and labels."""
     try:
-        head.predict([("a", "a") if head.kind.unit == "pair" else "a"])
+        head.predict([head.example])
     except (KeyError, ValueError, IndexError, TypeError, AttributeError) as error:
         raise damage_error(file, _KIND, f"arrays that do not fit: {error}") from None
 

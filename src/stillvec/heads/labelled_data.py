@@ -2,8 +2,8 @@
 
 Texts: `label text` per line, several labels joined by commas (`multilabel`), or a CSV or TSV file with a header that
 names a column `text` and a column `label`, or JSON lines with these fields.
-Tokens: CoNLL-U, or a word and its tag per line. Pairs: `label`, text and
-text, separated by tabs. A dataset is one file, or `NAME.train.ext` with `NAME.dev.ext` and `NAME.test.ext`; without a
+Tokens: CoNLL-U, or a word and its tag per line. Pairs: `label`, text and text, separated by tabs. Spans: the files of
+`span_questions.py`. A dataset is one file, or `NAME.train.ext` with `NAME.dev.ext` and `NAME.test.ext`; without a
 development file, a fifth of the training items is used for development.
 """
 
@@ -24,11 +24,12 @@ from stillvec.errors import DatasetError, UsageError
 from stillvec.files import check_is_text, file_digest, inner_suffix, open_bytes, read_lines, read_records
 from stillvec.files.path_names import files_in
 from stillvec.heads.dataset_files import read_numbered, read_pairs
+from stillvec.heads.marked_texts import number_sentences, parse_marked_text, read_marked_texts
 from stillvec.heads.splits import FOLDS, fifths, find_parts, part_of
 from stillvec.heads.treebank import are_spans, read_tagged
 from stillvec.numerics.array_types import Floats, Rows
 
-Unit = Literal["text", "tokens", "pair"]
+Unit = Literal["text", "tokens", "pair", "span"]
 Item = tuple[Any, tuple[str, ...]]  # what is read, and its label, labels, or the tags of its words
 _SUFFIXES = (".txt", ".tsv", ".csv", ".conllu", ".conll", ".jsonl")
 _LABELS = ("label", "labels", "category", "class")
@@ -50,6 +51,7 @@ class LabelledData:
     multilabel: bool = False
     files: tuple[Path, ...] = ()
     datasets: Rows | None = None  # (n,) the number of that of each item, if there are several
+    question: str = ""  # of spans, that which the labels answer, if it is not the first one about its files
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -85,17 +87,25 @@ def read_data(
     multilabel: bool = False,
     text_field: str = "text",
     label_field: str | None = None,
+    question: str = "",
+    draw: int = 0,
 ) -> LabelledData:
-    """Read a dataset, given by a file, by the path without `.train.txt`, or by (item, label) pairs; or several."""
+    """Read a dataset, given by a file, by the path without `.train.txt`, or by (item, label) pairs; or several.
+
+    Of spans, `question` and `draw` are those of `span_questions.ask`.
+    """
     if not isinstance(source, str | os.PathLike):
         source = [*source]
         if source and all(isinstance(each, str | os.PathLike) for each in source):
-            settings: dict[str, Any] = {"text_field": text_field, "label_field": label_field}
+            settings: dict[str, Any] = {"text_field": text_field, "label_field": label_field, "question": question}
+            settings["draw"] = draw
             return join_data([read_data(each, unit, multilabel=multilabel, **settings) for each in source])
         pairs = [(item, _as_labels(labels)) for item, labels in map(_check_pair, source)]
         if not pairs:
             raise DatasetError.expected("labelled items", "none")
-        return _divide({"train": pairs}, unit, multilabel, ())
+        if unit == "span":
+            pairs = [(parse_marked_text(item), labels) for item, labels in pairs]
+        return _divide({"train": pairs}, unit, multilabel, (), question)
     files = locate_parts(Path(source))
     for file in files.values():
         with open_bytes(file, DatasetError) as stream:
@@ -105,9 +115,10 @@ def read_data(
         "text": lambda path: _read_texts(path, several, text_field, label_field),
         "tokens": read_tagged,
         "pair": _read_pairs,
+        "span": lambda path: read_marked_texts(path, question, draw),
     }
     parts = {part: [*readers[unit](file)] for part, file in files.items()}
-    return _divide(parts, unit, several, tuple(files[part] for part in _PARTS if part in files))
+    return _divide(parts, unit, several, tuple(files[part] for part in _PARTS if part in files), question)
 
 
 def _check_pair(value: Any) -> tuple[Any, Any]:
@@ -136,7 +147,9 @@ def _is_part_of(file: Path, name: str) -> bool:
     return rest.rstrip(".") == name.lower() and bool(part)
 
 
-def _divide(parts: dict[str, list[Item]], unit: Unit, multilabel: bool, files: tuple[Path, ...]) -> LabelledData:
+def _divide(
+    parts: dict[str, list[Item]], unit: Unit, multilabel: bool, files: tuple[Path, ...], question: str
+) -> LabelledData:
     starts: dict[str, Rows] = {}
     pool: list[Item] = []
     for part in _PARTS:
@@ -147,9 +160,17 @@ def _divide(parts: dict[str, list[Item]], unit: Unit, multilabel: bool, files: t
         raise DatasetError.expected(f"at least {2 * FOLDS} training items", len(train), path=next(iter(files), None))
     if not len(dev):
         fifth = fifths([labels if unit == "text" else "" for _, labels in parts["train"]])
+        if unit == "span":  # spans of one sentence stay together
+            sentences, sentence = number_sentences([item for item, _ in parts["train"]])
+            if len(sentences) < FOLDS:
+                file = next(iter(files), None)
+                raise DatasetError.expected(f"at least {FOLDS} different sentences", len(sentences), path=file)
+            fifth = fifths([""] * len(sentences))[sentence]
         train, dev = train[fifth != 0], train[fifth == 0]
     items, labels = zip(*pool, strict=True)
-    data = LabelledData(unit, items, labels, train, dev, starts["test"], multilabel, files)
+    if unit == "span":
+        multilabel = any(len(labels[row]) > 1 for row in np.concatenate([train, dev]).tolist())
+    data = LabelledData(unit, items, labels, train, dev, starts["test"], multilabel, files, question=question)
     if len(data.names) < 2:
         raise DatasetError.expected("two labels or more", len(data.names), path=next(iter(files), None))
     return data
@@ -167,7 +188,8 @@ def join_data(parts: Sequence[LabelledData]) -> LabelledData:
     )
     items, labels, files = (tuple(chain.from_iterable(getattr(part, name) for part in parts)) for name in _JOINED)
     several, numbers = any(part.multilabel for part in parts), np.repeat(np.arange(len(parts)), sizes)
-    return LabelledData(parts[0].unit, items, labels, train, dev, test, several, files, numbers)
+    question = parts[0].question
+    return LabelledData(parts[0].unit, items, labels, train, dev, test, several, files, numbers, question)
 
 
 def _as_labels(labels: Any) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ its own. Batches are of sentences, so that a word is projected once for all span
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,7 @@ from stillvec.heads.sequence_batches import Sequences
 from stillvec.heads.span_questions import SpanQuestions
 from stillvec.numerics.array_types import Rows
 
+PROJECTION = ("project", "project_bias", "query")  # of words; the last is v of attention
 _DROPOUT = 0.3
 _MIX_SPEED = 10  # of the weights of layers: as with Adam at ten times the rate, since training is short
 
@@ -133,10 +134,16 @@ class SpanNetworks(NetworkGroup):
 
     def predict_labels(self, rows: Rows) -> NDArray[np.bool_]:
         """Whether each label holds for each question (M, N, k), where the question is about a text of `rows`."""
+        return np.asarray(self._predict(rows, lambda scores: scores > 0, torch.bool))
+
+    def predict_scores(self, rows: Rows) -> NDArray[np.float32]:
+        """The score of each label for each question (M, N, k), where the question is about a text of `rows`."""
+        return np.asarray(self._predict(rows, lambda scores: scores, torch.float32))
+
+    def _predict(self, rows: Rows, convert: Callable[[Tensor], Tensor], dtype: torch.dtype) -> NDArray[Any]:
         rows = rows[self.questions.count_by_text(self.texts.n_texts)[rows] > 0]
-        said = torch.zeros(
-            len(self.networks), len(self.questions) + 1, self.n_labels, dtype=torch.bool, device=self.texts.device
-        )
+        shape = len(self.networks), len(self.questions) + 1, self.n_labels
+        said = torch.zeros(shape, dtype=dtype, device=self.texts.device)
         sets = [network.vectors for network in self.networks]
         batches = {number: [*self.texts.sequences[number].batches(rows, 4 * self.batch_size)] for number in sets}
         texts, widths = self.texts.align([(number, batches[number]) for number in sets])
@@ -144,8 +151,14 @@ class SpanNetworks(NetworkGroup):
         with torch.no_grad():
             for step, width in enumerate(widths):
                 numbers, scores = self.scores(texts[step], width)
-                said[own, numbers] = scores > 0
-        return said[:, :-1].cpu().numpy()
+                said[own, numbers] = convert(scores)
+        return np.asarray(said[:, :-1].cpu().numpy())
+
+    def read_arrays(self, at: int) -> dict[str, NDArray[Any]]:
+        """The parameters of one network, by name; a second projection has the ending _2."""
+        names = [f"{name}{'_2' * part}" for part in range(self.n_projections) for name in PROJECTION]
+        names += ["enter", "enter_bias", "gain", "shift", "weights", "bias"]
+        return {name: part[at].detach().cpu().numpy() for name, part in zip(names, self.parameters, strict=False)}
 
 
 class _Mix(torch.autograd.Function):

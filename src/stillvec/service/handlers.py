@@ -135,7 +135,7 @@ def predict_labels(request: schemas.PredictRequest, model: ServedHead, limits: L
         if count > limit:
             raise RequestError(400, f"{what} at most {limit:,} characters, got {count:,}.", param="texts")
     for number, text in enumerate(request.texts):
-        if head.kind.unit == "text" and not isinstance(text, str):
+        if head.kind.unit in ("text", "span") and not isinstance(text, str):
             raise RequestError(400, f"{model.name!r} reads texts; item {number} of 'texts' is a list.", param="texts")
         if head.kind.unit == "pair" and (isinstance(text, str) or len(text) != 2):
             message = f"{model.name!r} compares texts; item {number} of 'texts' must be a list of two."

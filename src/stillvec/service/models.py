@@ -150,9 +150,8 @@ class ServedHead:
 
     def prepare(self) -> None:
         """Do now what would delay the first request."""
-        ready = ("ready", "ready") if self.head.kind.unit == "pair" else "ready"
-        describe_predictions(self.head, [ready])
-        describe_predictions(self.head, [ready], explain=True)
+        describe_predictions(self.head, [self.head.example])
+        describe_predictions(self.head, [self.head.example], explain=True)
 
 
 class ServedModels(dict[str, ServedModel]):

@@ -21,18 +21,21 @@ from stillvec.formats import VectorSource, name_sets, open_vectors
 from stillvec.formats.packed_vectors import quantize_vectors
 from stillvec.formats.request import Request, digest_setting_files, digest_vectors, warn_finished
 from stillvec.heads import HEADS
-from stillvec.heads.fitted_head import Head, split_tokens
+from stillvec.heads.fitted_head import Head
 from stillvec.heads.head_folder import LAYOUT, load_head, write_head
 from stillvec.heads.head_kind import HeadKind, Lesson, NetworkHead, Trained, micro_f1
 from stillvec.heads.labelled_data import LabelledData, read_data
 from stillvec.heads.lookup import Lookup
+from stillvec.heads.marked_texts import number_sentences
 from stillvec.heads.pair_head import join_pairs
 from stillvec.heads.primitives_head import Primitives
 from stillvec.heads.sequence_batches import Sequences
 from stillvec.heads.source_attention import join_sources
+from stillvec.heads.span_head import SpanHead
 from stillvec.heads.tag_parts import choose_split, is_well_formed
 from stillvec.heads.tagger_head import Tagger, list_tags, measure_tags, number_tags
 from stillvec.heads.training_options import OPTIONS, Invariant, TeacherOption, TrainingOption
+from stillvec.heads.word_splitting import split_tokens
 from stillvec.input_checks import check_arguments, check_count
 from stillvec.notation import parse_spec
 from stillvec.numerics.array_types import Rows
@@ -108,9 +111,11 @@ def fit(
     }  # fmt: skip
     given = cast("list[VectorSource]", [*vectors] if isinstance(vectors, list | tuple) else [vectors])
     source, widths = _join_sources(given, kind)
+    asked: dict[str, Any] = {"question": kind.question, "draw": kind.draw} if isinstance(kind, SpanHead) else {}
     data = read_data(
-        on if pairs is None else pairs, kind.unit, multilabel=multilabel, text_field=text_field, label_field=label_field
-    )
+        on if pairs is None else pairs, kind.unit, multilabel=multilabel, text_field=text_field,
+        label_field=label_field, **asked,
+    )  # fmt: skip
     _check_kind(kind, head, data)
     request = Request("fit", request_settings, lambda: _digest_inputs(source, data, active), LAYOUT)
     check_not_input(out, [*data.files, *(each for each in given if isinstance(each, str | os.PathLike))], LAYOUT)
@@ -278,6 +283,8 @@ class _Fitting:
             return self.lookup.read_tokens(items)
         if self.data.unit == "pair":
             return join_pairs(self.lookup.read_texts([text for pair in items for text in pair]))
+        if self.data.unit == "span":
+            return self.lookup.read_tokens(number_sentences(items)[0])
         return self.lookup.read_texts(items)
 
     def _show(self, work: Generator[float, None, Any], phase: Phase) -> Generator[Progress, None, Any]:

@@ -12,8 +12,11 @@ import pytest
 import stillvec
 from stillvec.cli import main
 from stillvec.errors import StillvecWarning, UsageError
+from stillvec.heads import HEADS
 from stillvec.heads.fitted_head import Head
+from stillvec.heads.marked_texts import MarkedText
 from stillvec.heads.onnx_head import write_onnx
+from stillvec.heads.pooling import SPAN_POOLINGS
 from stillvec.heads.sequence_batches import SPECIAL
 from stillvec.subwords import Ngrams, SubwordTable
 from stillvec.vectors import WordVectors
@@ -33,6 +36,8 @@ KINDS = {
     "cnn:epochs=2,objective=contrastive": (),
     "attention:epochs=2": (),
     "attention:form=dot,epochs=2": ("concat", "residual"),
+    "knn:k=3": (),
+    "knn:k=50,balanced=true,center=false": (),
     "tagger:epochs=3,rate=0.03": (),
     "tagger:epochs=5,rate=0.05,tuned=true": (),
     "tagger:epochs=5,rate=0.03": ("experts:size=4",),
@@ -97,6 +102,37 @@ def test_onnxruntime_predicts_what_numpy_predicts(spec: str, vectors: WordVector
         assert np.ptp(likely[:, 0]) > 1e-3
 
 
+@pytest.mark.parametrize("spec", ["pair", "pair:hidden=5,epochs=2", "pair:tuned=true,epochs=2"])
+def test_a_pair_has_two_inputs(spec: str, vectors: WordVectors, tmp_path: Path) -> None:
+    pairs = [((" ".join(words), " ".join(words[::-1])), label) for words, label in sentences()]
+    head, other = fit(vectors, pairs, spec), [*TEXTS[:3], "heat fire", "ice unknown", "", TEXTS[-1]]
+    write_onnx(head, tmp_path / "head.onnx")
+    session = onnxruntime.InferenceSession(tmp_path / "head.onnx")
+    plain = fit(vectors, [(first, label) for (first, _), label in pairs])  # which reads one text as the pair does two
+    (likely,) = session.run(None, {"rows": pad(plain, TEXTS), "rows_2": pad(plain, other)})
+    np.testing.assert_allclose(likely, head.predict_proba([*zip(TEXTS, other, strict=True)]), atol=1e-5)
+
+
+@pytest.mark.parametrize("two", [False, True])
+@pytest.mark.parametrize("pooling", SPAN_POOLINGS)
+def test_a_span_is_read_by_its_words(pooling: str, two: bool, vectors: WordVectors, tmp_path: Path) -> None:
+    random, items = np.random.default_rng(4), []
+    for words, label in sentences(40):
+        first, second = sorted(random.integers(0, 4, 2).tolist()), sorted(random.integers(0, 4, 2).tolist())
+        items.append(((tuple(map(str, words)), (*first, *second) if two else tuple(first)), label))
+    head = fit(vectors, items, f"span:pooling={pooling},size=32,epochs=2", device="cpu")
+    write_onnx(head, tmp_path / "head.onnx")
+    onnx.checker.check_model(onnx.load(tmp_path / "head.onnx"), full_check=True)
+    row = {word: number for number, word in enumerate(vectors.words[:8])}
+    given = {"rows": np.full((40, 5), -2), "rows_2": np.full((40, 6), -2)}
+    for number, (item, _) in enumerate(items):
+        for name, span in zip(given, MarkedText(*item).spans, strict=False):
+            given[name][number, : len(span)] = [row.get(word, -1) for word in span]
+    session = onnxruntime.InferenceSession(tmp_path / "head.onnx")
+    (likely,) = session.run(None, {entry.name: given[entry.name] for entry in session.get_inputs()})
+    np.testing.assert_allclose(likely, head.predict_proba([item for item, _ in items]), atol=1e-5)
+
+
 def test_several_labels_have_probabilities_of_their_own(vectors: WordVectors, tmp_path: Path) -> None:
     several = [(" ".join(words), (label, "any") if "the" in words else (label,)) for words, label in sentences()]
     head = fit(vectors, several, multilabel=True)
@@ -122,7 +158,7 @@ def test_the_command_converts_a_head(vectors: WordVectors, tmp_path: Path, capsy
 
 def test_what_onnx_has_not_is_said(vectors: WordVectors, tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
-        write_onnx(train(vectors, "knn:k=3"), tmp_path / "head.onnx")
+        write_onnx(Head("primitives", HEADS["primitives"](), vectors, ["a", "b"], {}, {}), tmp_path / "head.onnx")
     assert caught.value.code == "no-onnx"
     table = SubwordTable(Ngrams(50, 2, 3), np.random.default_rng(2).standard_normal((50, 6)).astype(np.float32))
     composing = WordVectors(vectors.words, vectors.matrix, subwords=table)

@@ -17,6 +17,8 @@ from stillvec.numerics import top_k, unit_rows
 from stillvec.numerics.array_types import Floats, Rows
 from stillvec.registry import check_least
 
+LEAST = 1e-9  # share of votes
+
 
 @dataclass(frozen=True)
 class Knn(HeadKind):
@@ -62,7 +64,7 @@ class Knn(HeadKind):
         votes: Floats = count_votes(arrays["examples"], labels, x, self.k, int(arrays["n_labels"][0]))
         votes = balance_votes(votes, labels) if self.balanced else votes
         shares = votes / np.maximum(votes.sum(axis=1, keepdims=True), 1e-12)
-        return np.asarray(np.log(np.maximum(shares, 1e-9)), np.float32)
+        return np.asarray(np.log(np.maximum(shares, LEAST)), np.float32)
 
     def find_examples(
         self, arrays: Mapping[str, NDArray[Any]], sequences: Sequences, n_examples: int

@@ -14,7 +14,7 @@ from stillvec.numerics import iterate_blocks, top_k, unit_rows
 from stillvec.numerics.array_types import Floats, Rows
 
 _BLOCK = 1024  # texts at once
-_TIE = 1e-6  # weight of the cosines, which only decides between equal votes
+TIE = 1e-6  # weight of the cosines, which only decides between equal votes
 
 
 def count_votes(train: NDArray[np.float32], labels: Rows, x: NDArray[np.float32], k: int, n_labels: int) -> Floats:
@@ -24,7 +24,7 @@ def count_votes(train: NDArray[np.float32], labels: Rows, x: NDArray[np.float32]
     for rows, block in iterate_blocks(x, np.float32, _BLOCK):
         cosines = unit_rows(block) @ known.T
         nearest = top_k(cosines, k)
-        worth = 1 + _TIE * np.take_along_axis(cosines, nearest, 1)
+        worth = 1 + TIE * np.take_along_axis(cosines, nearest, 1)
         np.add.at(votes[rows], (np.arange(len(block))[:, None], labels[nearest]), worth)
     return votes
 

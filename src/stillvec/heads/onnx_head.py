@@ -1,6 +1,7 @@
 """ONNX: a head as a model for any runtime, with its words and labels in the metadata.
 
-Input `rows` (texts, n) int64, n at least 1: the row of each word, -1 for an unknown word, -2 for padding at the end.
+Input `rows` (texts, n) int64, n at least 1: the row of each word, -1 for an unknown word, -2 for padding at the end;
+`rows_2` those of the second text of a pair. Of a head of spans, these are the words of the span and of a second one.
 Output `probabilities` (texts, labels) float32; of a tagger `tags` (texts, n) int64 by Viterbi's algorithm, 0 outside a
 sentence, and `scores` (texts, n, tags) float32, those of the words before it.
 """
@@ -23,9 +24,16 @@ from stillvec.heads.attention_head import AttentionHead
 from stillvec.heads.cnn_head import Cnn
 from stillvec.heads.fitted_head import Head
 from stillvec.heads.head_kind import NetworkHead
+from stillvec.heads.knn_head import LEAST, Knn
 from stillvec.heads.linear_head import Linear
+from stillvec.heads.neighbour_votes import TIE
+from stillvec.heads.pair_head import ROUNDING, PairHead
+from stillvec.heads.pooling import divide_coherent
+from stillvec.heads.span_head import NORM, SpanHead
 from stillvec.heads.tagger_head import Tagger
+from stillvec.numerics import unit_rows
 
+_FIRST, _SECOND = "rows", "rows_2"
 _HIDDEN = -1e4  # the score of a place without a word
 Outputs = dict[str, tuple[str, type[Any], list[Any]]]  # name: value, type, shape
 _GATES = [0, 2, 1, 3]  # input, forget, output, cell → ONNX's input, output, forget, cell
@@ -45,6 +53,8 @@ def write_onnx(head: Head, path: Path, *, force: bool = False) -> None:
     graph = _Graph(require_onnx("Writing ONNX"))
     check_replaceable(path, None, force=force)
     outputs = build(graph, head)
+    if isinstance(head.kind, PairHead) or (isinstance(head.kind, SpanHead) and head.kind.count_spans(head.arrays) > 1):
+        graph.inputs.append(_SECOND)
     facts = {
         "head": head.name,
         "labels": [*head.labels],
@@ -64,6 +74,7 @@ class _Graph:
         self.prefix = prefix  # names are unique in a graph and its subgraphs
         self.nodes: list[Any] = []
         self.constants: dict[str, Any] = {}
+        self.inputs = [_FIRST]
 
     def add(self, kind: str, *inputs: Any, n_outputs: int = 1, **settings: Any) -> Any:
         """The output of an operator; arrays and numbers among its inputs become constants, None is left out."""
@@ -87,19 +98,21 @@ class _Graph:
             self.nodes.append(helper.make_node("Identity", [value], [public]))
         types: dict[type[Any], Any] = {np.float32: kinds.FLOAT, np.int64: kinds.INT64}
         shown = [helper.make_tensor_value_info(key, types[kind], shape) for key, (_, kind, shape) in outputs.items()]
-        rows = helper.make_tensor_value_info("rows", kinds.INT64, ["texts", "n"])
-        return helper.make_graph(self.nodes, name, [rows], shown, [*self.constants.values()])
+        sizes = dict(zip(self.inputs, ("n", "m"), strict=False))
+        rows = [helper.make_tensor_value_info(each, kinds.INT64, ["texts", n]) for each, n in sizes.items()]
+        return helper.make_graph(self.nodes, name, rows, shown, [*self.constants.values()])
 
 
-def _read_words(graph: _Graph, head: Head) -> tuple[str, str, str]:
+def _read_words(graph: _Graph, head: Head, rows: str = _FIRST) -> tuple[str, str, str]:
     """The scaled vectors of words (texts, n, d), where one is known and where there is one at all (texts, n, 1)."""
     matrix = np.asarray(head.vectors.matrix, np.float32)
     usable = matrix.any(axis=1).astype(np.float32)  # a word whose vector is zero counts as unknown
-    table, place = graph.store(matrix, "vectors"), graph.add("Max", "rows", np.int64(0))
-    has_row = graph.floats(graph.add("GreaterOrEqual", "rows", np.int64(0)))
+    table, place = graph.store(matrix, "vectors"), graph.add("Max", rows, np.int64(0))
+    has_row = graph.floats(graph.add("GreaterOrEqual", rows, np.int64(0)))
     known = _widen(graph, graph.add("Mul", has_row, graph.add("Gather", usable, place)))
-    words = graph.add("Mul", graph.add("Mul", graph.add("Gather", table, place), head.arrays["factor"]), known)
-    return words, known, _widen(graph, graph.floats(graph.add("GreaterOrEqual", "rows", np.int64(-1))))
+    scaled = graph.add("Mul", graph.add("Gather", table, place), head.arrays.get("factor", np.float32(1)))
+    words = graph.add("Mul", scaled, known)
+    return words, known, _widen(graph, graph.floats(graph.add("GreaterOrEqual", rows, np.int64(-1))))
 
 
 def _read_sequence(graph: _Graph, head: Head) -> tuple[str, str]:
@@ -116,14 +129,109 @@ def _widen(graph: _Graph, values: str) -> str:
 
 
 def _build_linear(graph: _Graph, head: Head) -> Outputs:
-    words, known, _ = _read_words(graph, head)
+    return _score_means(graph, head, _average(graph, head))
+
+
+def _average(graph: _Graph, head: Head, rows: str = _FIRST) -> str:
+    """The mean of the known words (texts, d), zero if there are none."""
+    words, known, _ = _read_words(graph, head, rows)
     lengths = graph.add("ReduceSum", known, np.array([1]), keepdims=0)
     sums = graph.add("ReduceSum", words, np.array([1]), keepdims=0)
-    features = graph.add("Div", sums, graph.add("Max", lengths, np.float32(1)))
+    return str(graph.add("Div", sums, graph.add("Max", lengths, np.float32(1))))
+
+
+def _score_means(graph: _Graph, head: Head, features: str) -> Outputs:
     if "hidden" in head.arrays:
         given = graph.add("Add", graph.add("MatMul", features, head.arrays["hidden"]), head.arrays["hidden_bias"])
         features = graph.add("Relu", given)
     return _score(graph, head, features)
+
+
+def _build_pair(graph: _Graph, head: Head) -> Outputs:
+    u, v = _average(graph, head), _average(graph, head, _SECOND)
+    apart, limit = _measure_norm(graph, graph.add("Sub", u, v)), _measure_norm(graph, u)
+    limit = graph.add("Mul", limit, np.float32(ROUNDING))
+    v = graph.add("Where", graph.add("LessOrEqual", apart, limit), u, v)
+    differences = graph.add("Abs", graph.add("Sub", u, v))
+    return _score_means(graph, head, graph.add("Concat", u, v, differences, graph.add("Mul", u, v), axis=1))
+
+
+def _measure_norm(graph: _Graph, rows: str) -> str:
+    """(texts, 1)."""
+    squares = graph.add("ReduceSum", graph.add("Mul", rows, rows), np.array([1]), keepdims=1)
+    return str(graph.add("Sqrt", squares))
+
+
+def _build_knn(graph: _Graph, head: Head) -> Outputs:
+    kind, arrays = head.kind, head.arrays
+    assert isinstance(kind, Knn)
+    features = _average(graph, head)
+    has_words = graph.add("Greater", _measure_norm(graph, features), np.float32(0))
+    centred = graph.add("Where", has_words, graph.add("Sub", features, arrays["mean"]), features)
+    units = graph.add("Div", centred, graph.add("Max", _measure_norm(graph, centred), np.float32(1e-12)))
+    examples = unit_rows(arrays["examples"].astype(np.float32))
+    k = np.array([min(kind.k, len(examples))], np.int64)
+    cosines, nearest = graph.add("TopK", graph.add("MatMul", units, examples.T), k, n_outputs=2)
+    labels = np.eye(len(head.labels))[arrays["labels"]]
+    worth = graph.add("Cast", cosines, to=graph.onnx.TensorProto.DOUBLE)
+    worth = graph.add("Add", graph.add("Mul", worth, np.float64(TIE)), np.float64(1))
+    cast = graph.add("Mul", graph.add("Gather", labels, nearest), _widen(graph, worth))  # (texts, k, labels)
+    votes = graph.add("ReduceSum", cast, np.array([1]), keepdims=0)
+    if kind.balanced:
+        votes = graph.add("Div", votes, np.maximum(labels.sum(axis=0), 1))
+    total = graph.add("Max", graph.add("ReduceSum", votes, np.array([1]), keepdims=1), np.float64(1e-12))
+    shares = graph.floats(graph.add("Max", graph.add("Div", votes, total), np.float64(LEAST)))
+    likely = graph.add("Div", shares, graph.add("ReduceSum", shares, np.array([1]), keepdims=1))
+    return {"probabilities": (likely, np.float32, ["texts", len(head.labels)])}
+
+
+def _build_span(graph: _Graph, head: Head) -> Outputs:
+    kind, arrays = head.kind, head.arrays
+    assert isinstance(kind, SpanHead)
+    pooled = []
+    for part, rows in enumerate((_FIRST, _SECOND)[: kind.count_spans(arrays)]):
+        ending = "_2" if part and "project_2" in arrays else ""
+        words, _, inside = _read_words(graph, head, rows)
+        projected = graph.add("MatMul", words, arrays[f"project{ending}"])
+        projected = graph.add("Add", projected, arrays[f"project_bias{ending}"])
+        pooled.append(_pool_span(graph, kind.pooling, projected, inside, arrays[f"query{ending}"]))
+    joined = graph.add("Concat", *pooled, axis=1)
+    hidden = graph.add("Tanh", graph.add("Add", graph.add("MatMul", joined, arrays["enter"]), arrays["enter_bias"]))
+    centred = graph.add("Sub", hidden, graph.add("ReduceMean", hidden, axes=[1], keepdims=1))
+    variance = graph.add("ReduceMean", graph.add("Mul", centred, centred), axes=[1], keepdims=1)
+    normed = graph.add("Div", centred, graph.add("Sqrt", graph.add("Add", variance, np.float32(NORM))))
+    return _score(graph, head, graph.add("Add", graph.add("Mul", normed, 1 + arrays["gain"]), arrays["shift"]))
+
+
+def _pool_span(graph: _Graph, pooling: str, words: str, inside: str, query: NDArray[Any]) -> str:
+    """The vectors of spans (texts, p) of words (texts, n, d), which are inside or padding (texts, n, 1)."""
+
+    def total(weights: str) -> str:
+        return str(graph.add("ReduceSum", graph.add("Mul", words, weights), np.array([1]), keepdims=0))
+
+    hidden = graph.add("Mul", graph.add("Sub", np.float32(1), inside), np.float32(_HIDDEN))
+    if pooling == "max":
+        return str(
+            graph.add("ReduceMax", graph.add("Add", graph.add("Mul", words, inside), hidden), axes=[1], keepdims=0)
+        )
+    if pooling == "avg":
+        return total(graph.add("Div", inside, graph.add("ReduceSum", inside, np.array([1]), keepdims=1)))
+    if pooling == "attention":
+        scores = graph.add("MatMul", words, query.astype(np.float32)[:, None])
+        return total(graph.add("Softmax", graph.add("Add", graph.add("Mul", scores, inside), hidden), axis=1))
+    number = graph.add("CumSum", inside, np.int64(1))
+    length = graph.add("ReduceSum", inside, np.array([1]), keepdims=1)
+    ends = (graph.add("Equal", number, np.float32(1)), graph.add("Equal", number, length))
+    first, last = (total(graph.add("Mul", graph.floats(end), inside)) for end in ends)
+    if pooling == "endpoint":
+        return str(graph.add("Concat", first, last, axis=1))
+    if pooling == "diffsum":
+        return str(graph.add("Concat", graph.add("Add", last, first), graph.add("Sub", last, first), axis=1))
+    a, b = divide_coherent(len(query))
+    cuts = (first, 0, a), (last, a, 2 * a), (first, 2 * a, 2 * a + b), (last, 2 * a + b, 2 * (a + b))
+    parts = [graph.add("Slice", side, *(np.array([each]) for each in (begin, end, 1))) for side, begin, end in cuts]
+    near = graph.add("ReduceSum", graph.add("Mul", *parts[2:]), np.array([1]), keepdims=1)
+    return str(graph.add("Concat", *parts[:2], near, axis=1))
 
 
 def _build_cnn(graph: _Graph, head: Head) -> Outputs:
@@ -275,5 +383,8 @@ _BUILDERS: dict[type[Any], Callable[[_Graph, Head], Outputs]] = {
     Linear: _build_linear,
     Cnn: _build_cnn,
     AttentionHead: _build_attention,
+    Knn: _build_knn,
     Tagger: _build_tagger,
+    PairHead: _build_pair,
+    SpanHead: _build_span,
 }

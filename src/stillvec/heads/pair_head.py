@@ -21,12 +21,12 @@ from stillvec.heads.sequence_batches import PADDING, UNKNOWN, Sequences
 from stillvec.numerics.array_types import Rows
 
 PAIR_PENALTIES = tuple(10 * penalty for penalty in PENALTIES)  # pairs have more columns that say little
-_ROUNDING = 1e-4  # of the norm of a text vector
+ROUNDING = 1e-4  # of the norm of a text vector
 
 
 def pair_features(u: NDArray[np.float32], v: NDArray[np.float32]) -> NDArray[np.float32]:
     """[u; v; |u - v|; u * v] of two texts (n, 4 dim)."""
-    same = np.linalg.norm(u - v, axis=1) <= _ROUNDING * np.linalg.norm(u, axis=1)
+    same = np.linalg.norm(u - v, axis=1) <= ROUNDING * np.linalg.norm(u, axis=1)
     v = np.where(same[:, None], u, v)
     return np.concatenate([u, v, np.abs(u - v), u * v], axis=1)
 

@@ -28,7 +28,7 @@ from stillvec.heads.span_questions import QUESTIONS, SpanQuestions
 from stillvec.numerics.array_types import Floats, Rows
 from stillvec.registry import check_least, check_positive
 
-_NORM = 1e-5  # added to a variance, as by torch
+NORM = 1e-5  # added to a variance, as by torch
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class SpanHead(HeadKind):
             ]
             hidden = np.tanh(np.concatenate(joined, axis=1) @ arrays["enter"] + arrays["enter_bias"])
             centred = hidden - hidden.mean(axis=1, keepdims=True)
-            normed = centred / np.sqrt(np.square(centred).mean(axis=1, keepdims=True) + _NORM)
+            normed = centred / np.sqrt(np.square(centred).mean(axis=1, keepdims=True) + NORM)
             made[numbers] = normed * (1 + arrays["gain"]) + arrays["shift"]
         return made
 

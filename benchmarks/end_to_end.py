@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import ratios
@@ -103,13 +104,24 @@ def _bare_rate(name: str, files: list[str]) -> float:
 
 def _copy(files: list[str], copies: int, folder: Path) -> str:
     """The text several times, each time with the last letter of long words replaced by another one."""
+    parts = [folder / f"copy-{number}.txt" for number in range(copies)]
+    with ProcessPoolExecutor() as pool:
+        all(pool.map(_write_copy, [files] * copies, range(copies), parts))
     path = folder / "copies.txt"
-    with path.open("w", encoding="utf-8") as stream:
-        for copy in range(copies):
-            for paragraphs in split_batches(Corpus(*files).paragraphs(), 1000):
-                text = "\n".join(paragraph.replace("\n", " ") for paragraph in paragraphs)
-                stream.write((_LONG.sub(lambda word: _change(word[0], copy), text) if copy else text) + "\n")  # noqa: B023
+    with path.open("wb") as stream:
+        for part in parts:
+            with part.open("rb") as source:
+                shutil.copyfileobj(source, stream, 1 << 24)
+            part.unlink()
     return str(path)
+
+
+def _write_copy(files: list[str], copy: int, path: Path) -> bool:
+    with path.open("w", encoding="utf-8") as stream:
+        for paragraphs in split_batches(Corpus(*files).paragraphs(), 1000):
+            text = "\n".join(paragraph.replace("\n", " ") for paragraph in paragraphs)
+            stream.write((_LONG.sub(lambda word: _change(word[0], copy), text) if copy else text) + "\n")
+    return True
 
 
 def _change(word: str, copy: int) -> str:

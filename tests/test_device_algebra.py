@@ -12,7 +12,14 @@ torch = pytest.importorskip("torch")
 from stillvec.learners import auto, device_algebra  # noqa: E402
 from stillvec.learners.accumulators import WordMeans  # noqa: E402
 from stillvec.learners.auto import Auto  # noqa: E402
-from stillvec.learners.device_algebra import place, reduce_dimensions, spread, unit  # noqa: E402
+from stillvec.learners.device_algebra import (  # noqa: E402
+    find_largest,
+    pair_values,
+    place,
+    reduce_dimensions,
+    spread,
+    unit,
+)
 from stillvec.statistics import Statistics  # noqa: E402
 from stillvec.vocabulary import Vocabulary  # noqa: E402
 
@@ -76,4 +83,20 @@ def test_means_that_are_maxima_are_placed_as_they_are(on_tensors: None) -> None:
 def test_the_largest_are_those_of_a_stable_sort() -> None:
     values = RANDOM.integers(0, 50, 5000).astype(np.float32)
     for number in (1, 700, 5000, 6000):
-        np.testing.assert_array_equal(auto._find_largest(values, number), np.argsort(-values, kind="stable")[:number])
+        order = np.argsort(-values, kind="stable")[:number]
+        np.testing.assert_array_equal(find_largest(values, number), order)
+        tensor = torch.from_numpy(values)
+        np.testing.assert_array_equal(tensor[find_largest(tensor, number)].numpy(), values[order])
+
+
+def test_pairs_of_a_tensor_come_in_the_order_of_those_of_an_array() -> None:
+    table = MATRIX[:30] @ MATRIX[:30].T
+    np.testing.assert_array_equal(pair_values(torch.from_numpy(table)).numpy(), pair_values(table))
+
+
+def test_the_first_direction_is_found_where_the_second_is_nearly_as_strong() -> None:
+    axes = np.linalg.qr(RANDOM.normal(size=(12, 12)))[0]
+    table = np.concatenate([np.diag([100.0, 99.99, *np.ones(10)]), -np.diag([100.0, 99.99, *np.ones(10)])]) @ axes.T
+    spread_table = spread(torch.from_numpy(table.astype(np.float32)), WORDS).numpy()
+    assert np.abs(spread_table @ axes[:, 0]).max() < 2e-3
+    assert np.abs(spread_table @ axes[:, 1]).max() > 0.99

@@ -9,6 +9,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from stillvec.formats import write_folder
+from stillvec.formats.early_statistics import EarlyStatistics
 from stillvec.formats.request import Request
 from stillvec.vectors import WordVectors
 
@@ -33,12 +34,22 @@ class Result:
         *,
         statistics: bool = True,
         request: Request | None = None,
+        early: EarlyStatistics | None = None,
         force: bool = False,
     ) -> None:
-        """Write a stillvec folder, with or without the statistics, and what decided it."""
+        """Write a stillvec folder, with or without the statistics, and what decided it; `early` writes them already."""
         arrays = self.statistics if statistics and self.statistics else None
         decided = None if request is None else request.to_manifest()
-        write_folder(self.vectors, Path(path), self.manifest, arrays, self.model, request=decided, force=force)
+        folder = Path(path)
+        write_folder(self.vectors, folder, self.manifest, arrays, self.model, request=decided, early=early, force=force)
+
+
+@dataclass(frozen=True)
+class MethodStatistics:
+    """An event of a run: vectors are about to be computed from these arrays, which do not change."""
+
+    name: str
+    arrays: Mapping[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)

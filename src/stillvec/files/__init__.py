@@ -1,6 +1,6 @@
 """Reading and writing files: atomic writes, compression, lines of text, digests and the cache folder."""
 
-from stillvec.files.atomic import atomic_file, atomic_folder, create_part_folder, sync_path
+from stillvec.files.atomic import atomic_file, atomic_folder, create_part_folder, early_folder, sync_path
 from stillvec.files.binary_check import check_is_text
 from stillvec.files.compression import (
     copy_temporary,
@@ -48,6 +48,7 @@ __all__ = [
     "detect_encoding",
     "digest",
     "digest_arrays",
+    "early_folder",
     "exists_error",
     "file_digest",
     "find_parquet_chunks",

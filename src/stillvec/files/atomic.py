@@ -62,7 +62,7 @@ def atomic_folder(path: str | os.PathLike[str], layout: FolderLayout) -> Iterato
     """
     target = Path(os.path.realpath(path))
     recover_folder(target, layout)
-    part = create_part_folder(target / INSIDE[1:] if target.is_dir() and not _can_exchange(target, layout) else target)
+    part = create_part_folder(_place_part(target, layout))
     try:
         yield part
         _sync_tree(part)
@@ -72,6 +72,22 @@ def atomic_folder(path: str | os.PathLike[str], layout: FolderLayout) -> Iterato
         raise
     finally:
         shutil.rmtree(part, ignore_errors=True)
+
+
+@contextmanager
+def early_folder(path: str | os.PathLike[str], layout: FolderLayout) -> Iterator[Path]:
+    """A temporary folder on the disk of a later `atomic_folder`, for files of it that are written before."""
+    target = Path(os.path.realpath(path))
+    part = create_part_folder(_place_part(target, layout))
+    try:
+        yield part
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def _place_part(target: Path, layout: FolderLayout) -> Path:
+    """Beside which name the parts of a folder are written."""
+    return target / INSIDE[1:] if target.is_dir() and not _can_exchange(target, layout) else target
 
 
 def create_part_folder(target: Path) -> Path:

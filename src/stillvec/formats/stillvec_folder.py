@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from stillvec.errors import FormatError, UsageError, VocabularyError
 from stillvec.files import FolderLayout, ParallelDigest, atomic_folder, check_replaceable, file_digest, read_object
+from stillvec.formats.early_statistics import EarlyStatistics
 from stillvec.formats.format import Format, damage_error, decode_text, read_json, require_files, write_error
 from stillvec.formats.hub_folder import local_path
 from stillvec.formats.matrix_compression import PACKINGS, pack, unpack
@@ -88,13 +89,14 @@ def write_folder(
     *,
     packed: str | None = None,
     request: Mapping[str, Any] | None = None,
+    early: EarlyStatistics | None = None,
     force: bool = False,
 ) -> None:
     """Write vectors with their manifest, the statistics they were computed from and a trained model, atomically.
 
     The matrix is compressed (int8, pq or sparse; default: as the last refine step allows) if that is lossless. With
     `force` an existing folder is replaced (of one that stillvec did not write, only files of these names); otherwise
-    only if it is the result of the same `request`.
+    only if it is the result of the same `request`. Statistics that `early` writes are not written again.
     """
     from stillvec import __version__
 
@@ -137,6 +139,9 @@ def write_folder(
         if vectors.subwords is not None:
             files[_SUBWORDS] = {"matrix": vectors.subwords.matrix}
         checksums = {_WORDS: file_digest(part / _WORDS)}
+        if early is not None and statistics is not None and early.has(statistics):
+            del files[STATISTICS]
+            checksums[STATISTICS] = early.move(part / STATISTICS)
         for name, content in files.items():
             if content is not None:
                 with ParallelDigest() as digest:

@@ -21,13 +21,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stillvec.errors import UsageError
 from stillvec.learners.accumulators import AccumulatorSpec, WordMeans, WordStates, to_numpy
 from stillvec.learners.additive import Additive, WeightedSentences, solve_additive
 from stillvec.learners.decontextualized import Templates
-from stillvec.learners.device_algebra import Table, join, mean, place, place_means, reduce_dimensions, spread, unit
+from stillvec.learners.device_algebra import (
+    Table,
+    find_largest,
+    join,
+    mean,
+    pair_values,
+    place,
+    place_means,
+    reduce_dimensions,
+    spread,
+    unit,
+)
 from stillvec.learners.dictionary import Glosses, gloss_means
 from stillvec.learners.table_memory import FinishScale, PeakEstimate
 from stillvec.learners.whitened_window import WhitenedWindow
@@ -193,9 +203,9 @@ def _choose_layers(states: WordMeans, templates: WordMeans, vocabulary: Vocabula
     agreement: dict[tuple[int, int], float] = {}
     for other in templates:
         alone = _pair_similarities(templates, other, vocabulary, rows)
-        nearest = _find_largest(alone, _PAIRS)
-        ranks = {layer: rank_values(values[nearest]) for layer, values in in_contexts.items()}
-        target = rank_values(alone[nearest])
+        nearest = find_largest(alone, _PAIRS)
+        ranks = {layer: rank_values(to_numpy(values[nearest])) for layer, values in in_contexts.items()}
+        target = rank_values(to_numpy(alone[nearest]))
         for layer in templates:  # the candidates: states have the input besides
             agreement[layer, other] = partial_correlation(ranks[layer], target, ranks[0])
     (best, other), least = max(agreement, key=agreement.__getitem__), max(agreement.values()) - _TOLERANCE
@@ -206,17 +216,6 @@ def _choose_layers(states: WordMeans, templates: WordMeans, vocabulary: Vocabula
     )
 
 
-def _pair_similarities(means: WordMeans, layer: int, vocabulary: Vocabulary, rows: Array) -> Array:
+def _pair_similarities(means: WordMeans, layer: int, vocabulary: Vocabulary, rows: Array) -> Table:
     chosen = spread(place_means(means, layer), vocabulary, rows)
-    similarities = to_numpy(chosen @ chosen.T)
-    return np.asarray(similarities[np.triu(np.ones(similarities.shape, bool), 1)])
-
-
-def _find_largest(values: Array, number: int) -> NDArray[np.int64]:
-    """Indices of the largest values, largest first, equal ones in order."""
-    if number < len(values):
-        least = -np.partition(-values, number - 1)[number - 1]
-        candidates = np.flatnonzero(values >= least)
-    else:
-        candidates = np.arange(len(values))
-    return np.asarray(candidates[np.argsort(-values[candidates], kind="stable")[:number]])
+    return pair_values(chosen @ chosen.T)

@@ -19,6 +19,7 @@ from stillvec.statistics import Array
 from stillvec.vocabulary import Vocabulary
 
 Table = Any
+_SQUARINGS = 30  # of second moments: directions whose variances differ by 1e-8 of themselves are told apart
 
 
 def place(array: Array) -> Table:
@@ -54,10 +55,29 @@ def spread(table: Table, vocabulary: Vocabulary, rows: Array | None = None) -> T
         return whole if rows is None else whole[rows]
     if min(table.shape[1] - 1, table.shape[0] - 2) > 0:  # as `remove_directions`
         table = table - table.mean(0, dtype=table.new_zeros(()).double().dtype).float()
-        top = _axes(table)[:, -1]
+        top = _first_direction(table)
         table = table if rows is None else table[place(rows)]
         return unit(table - (table @ top)[:, None] * top)
     return unit(table if rows is None else table[place(rows)])
+
+
+def pair_values(table: Table) -> Table:
+    """The upper triangle of a square table, row by row, without the diagonal."""
+    if isinstance(table, np.ndarray):
+        return table[np.triu(np.ones(table.shape, bool), 1)]
+    return table[table.new_ones(table.shape).triu(1).bool()]
+
+
+def find_largest(values: Table, number: int) -> Table:
+    """Indices of the largest values, largest first; of an array, equal ones in order."""
+    if not isinstance(values, np.ndarray):
+        return values.topk(min(number, len(values))).indices
+    if number < len(values):
+        least = -np.partition(-values, number - 1)[number - 1]
+        candidates = np.flatnonzero(values >= least)
+    else:
+        candidates = np.arange(len(values))
+    return np.asarray(candidates[np.argsort(-values[candidates], kind="stable")[:number]])
 
 
 def mean(tables: Iterable[Table]) -> Table:
@@ -88,6 +108,16 @@ def reduce_dimensions(table: Table, dim: int) -> Table:
     axes = _axes(table).flip(1)[:, :dim]
     signs = axes.gather(0, axes.abs().argmax(0, keepdim=True)).sign()  # as `principal_axes`
     return table @ (axes * signs)
+
+
+def _first_direction(table: Table) -> Table:
+    """The first principal direction of a tensor: all columns of a high power of its second moments have it."""
+    power = (table.T @ table).double()
+    for _ in range(_SQUARINGS):
+        power = power / power.norm().clamp_min(1e-300)
+        power = power @ power
+    column = power[:, power.diagonal().argmax()]
+    return (column / column.norm().clamp_min(1e-300)).float()
 
 
 def _axes(table: Table) -> Table:

@@ -14,11 +14,10 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from stillvec.encoding.text_states import encode_texts
-from stillvec.numerics import unit_rows
+from stillvec.learners.accumulators import to_numpy
+from stillvec.learners.device_algebra import place, spread
 from stillvec.progress import drain
-from stillvec.refinement.all_but_the_top import AllButTheTop
 from stillvec.statistics import Array
-from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -46,8 +45,8 @@ def score_layers(teacher: Teacher) -> dict[int, float]:
     states = drain(encode_texts(teacher, [_TEMPLATE.format(word) for word in words], [(n, "mean") for n in layers]))
     row = {word: number for number, word in enumerate(words)}
     first, second = (np.array([row[word] for word in side]) for side in zip(*pairs, strict=True))
-    spread = {n: AllButTheTop(1)(WordVectors(Vocabulary(words), states[n, "mean"])).matrix for n in layers}
-    return {n: relate(unit_rows(matrix), first, second) for n, matrix in spread.items()}
+    vocabulary = Vocabulary(words)
+    return {n: relate(to_numpy(spread(place(states[n, "mean"]), vocabulary)), first, second) for n in layers}
 
 
 def relate(rows: Array, first: Array, second: Array) -> float:

@@ -23,10 +23,10 @@ from stillvec.pipeline.memory_estimate import batch_bytes, check_memory, finish_
 from stillvec.pipeline.pass_checkpoint import Arrays, PassCheckpoint, facts_of_reading, facts_of_settings, partial_bytes
 from stillvec.pipeline.previous_result import PreviousResult, count_isolated
 from stillvec.pipeline.readers import MergedStatistics, Reader, ReadFacts, ReadTask
-from stillvec.pipeline.result_folders import describe_learner, describe_result
+from stillvec.pipeline.result_folders import describe_learner, describe_result, list_statistics
 from stillvec.pipeline.settings import Distillation, decisive_settings, filter_words, format_preset, resolve_presets
 from stillvec.progress import Phase, Progress, format_bytes, relay
-from stillvec.result import MethodResult, Result
+from stillvec.result import MethodResult, MethodStatistics, Result
 from stillvec.statistics import Statistics
 from stillvec.teachers import Teacher
 from stillvec.teachers.text_fit import TextFit, measure_fit
@@ -93,7 +93,7 @@ class Run:
         weights = {"loading": 2.0, "counting": 3.0, "reading": 90.0, "merging": 1.0, "computing": 4.0}
         return weights | {"computing": 90.0} if trains else weights
 
-    def steps(self) -> Iterator[Progress | MethodResult]:
+    def steps(self) -> Iterator[Progress | MethodStatistics | MethodResult]:
         start = time.perf_counter()
         if self.checkpoint is not None and self.checkpoint.path.exists() and not self.resume:
             message = f"starting over, although {self.checkpoint.path} exists; --resume would continue from it"
@@ -313,7 +313,7 @@ class Run:
 
     def _finish(
         self, name: str, encoding_pass: EncodingPass, merged: MergedStatistics, start: float
-    ) -> Generator[Progress, None, Result]:
+    ) -> Generator[Progress | MethodStatistics, None, Result]:
         learner = encoding_pass.plan.learners[name]
         statistics = encoding_pass.statistics_of(name, merged)
         facts: dict[str, Any] = {}
@@ -323,6 +323,7 @@ class Run:
         if isinstance(learner, TrainedLearner):
             result = yield from self._train(name, learner, statistics, encoding_pass)
         else:
+            yield MethodStatistics(name, list_statistics(statistics))
             result = learner.finish(statistics)
         facts |= {"corpus": self.corpus_facts.to_manifest(), "read": self.read_facts.to_manifest()}
         if self.previous is not None and self.corpus is not None:

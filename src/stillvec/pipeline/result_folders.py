@@ -8,12 +8,16 @@ import importlib.metadata
 import os
 import platform
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
 
 from stillvec import __version__
 from stillvec.errors import StillvecError
 from stillvec.files import check_replaceable
+from stillvec.formats.early_statistics import EarlyStatistics
 from stillvec.formats.request import Request
 from stillvec.formats.stillvec_folder import LAYOUT
 from stillvec.learners import LEARNERS
@@ -22,7 +26,7 @@ from stillvec.pipeline.settings import Distillation, to_manifest
 from stillvec.progress import Phase, Progress
 from stillvec.refinement import refine_steps, unknown_steps
 from stillvec.refinement.pca import Pca
-from stillvec.result import MethodResult, Result
+from stillvec.result import MethodResult, MethodStatistics, Result
 from stillvec.statistics import STORED, Statistics
 from stillvec.vectors import WordVectors
 
@@ -32,6 +36,7 @@ if TYPE_CHECKING:
     from stillvec.pipeline.training_run import TrainingRun
     from stillvec.teachers import Teacher
 
+_EARLY_BYTES = 32 << 20  # of statistics; fewer are written after the vectors
 _LIBRARIES = ("numpy", "scipy", "torch", "transformers", "tokenizers", "safetensors")
 
 
@@ -83,13 +88,17 @@ def describe_result(
         "seed": settings.seed,
         **describe_program(),
     }
-    arrays = {
+    return complete(vectors, manifest, settings.oov, finished.model, list_statistics(statistics))
+
+
+def list_statistics(statistics: Mapping[str, Statistics]) -> dict[str, NDArray[Any]]:
+    """The arrays of all statistics as a folder has them."""
+    return {
         f"{part}/{label}": array
         for part, values in statistics.items()
         for label, array in values.arrays.items()
         if not label.startswith(STORED)
     }
-    return complete(vectors, manifest, settings.oov, finished.model, arrays)
 
 
 def complete(
@@ -134,15 +143,27 @@ def find_finished(
 def save_steps(
     run: Run | TrainingRun, out: str | os.PathLike[str], *, statistics: bool = True, force: bool = False
 ) -> Iterator[Progress]:
-    """Write each result of a run as soon as it is finished, and yield its progress."""
-    for event in run.steps():
-        if isinstance(event, MethodResult):
-            folder = locate_results(out, run.names)[event.name]
-            request = run.requests(statistics=statistics)[event.name]
-            yield Progress(Phase.WRITING, 0, None, "", 0.0, subject=event.name)
-            _save(event.result, folder, run.checkpoint, statistics=statistics, request=request, force=force)
-        else:
-            yield event
+    """Write each result of a run as soon as it is finished, and yield its progress.
+
+    Large statistics are written while the vectors are computed from them.
+    """
+    early: EarlyStatistics | None = None
+    with ExitStack() as stack:
+        for event in run.steps():
+            if isinstance(event, MethodStatistics):
+                folder = locate_results(out, run.names)[event.name]
+                if statistics and sum(array.nbytes for array in event.arrays.values()) >= _EARLY_BYTES:
+                    with suppress(OSError):  # what prevents it will be reported at the end
+                        early = stack.enter_context(EarlyStatistics(folder, LAYOUT, event.arrays))
+            elif isinstance(event, MethodResult):
+                folder = locate_results(out, run.names)[event.name]
+                options = {"request": run.requests(statistics=statistics)[event.name], "early": early}
+                yield Progress(Phase.WRITING, 0, None, "", 0.0, subject=event.name)
+                _save(event.result, folder, run.checkpoint, statistics=statistics, force=force, **options)
+                stack.close()
+                early = None
+            else:
+                yield event
     if run.checkpoint is not None:
         run.checkpoint.remove()
 

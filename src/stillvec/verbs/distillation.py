@@ -35,6 +35,7 @@ from stillvec.progress import Listener, Phase, Progress, Timeline, drain, show_p
 from stillvec.registry import require_all, settings_from
 from stillvec.result import Result
 from stillvec.teachers import PACKAGED
+from stillvec.teachers.gpu_driver import start_driver
 from stillvec.vectors import WordVectors
 from stillvec.verbs.joint_distillation import (
     add_plans,
@@ -389,6 +390,8 @@ class _Call:
         require_all(packages, "Distilling")
         if "torch" not in sys.modules:
             require_memory(_IMPORTS, "Loading torch and transformers")
+            if self.settings.device != "cpu" and self.engine == "local" and "WORLD_SIZE" not in os.environ:
+                start_driver()
         from stillvec.teachers.device import torch_threads
 
         return torch_threads(self.threads)

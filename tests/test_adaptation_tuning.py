@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 from test_adaptation import make_teacher
 
 import stillvec
-from stillvec.adaptation import model_training
+from stillvec.adaptation import model_training, tuning
 from stillvec.adaptation.tuning import Tuning, _judge, _Learner, choose_rate, diverge, move_words
 from stillvec.adaptation.tuning_data import encode_items, read_dataset
 from stillvec.errors import DatasetError, UsageError
@@ -185,6 +185,43 @@ def test_a_perturbed_text_has_the_dropout_of_the_clean_one(teacher: Path, data: 
     moved = learner._perturb(batch.inputs, targets, clean).detach()
     assert float((clean - others).abs().max()) > 1e-4
     assert float((clean - moved).abs().max()) < 1e-5
+
+
+@pytest.mark.parametrize("divides", [False, True])
+def test_the_inner_step_of_the_adversary_has_the_dropout_of_the_clean_text(
+    divides: bool, teacher: Path, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The direction of a perturbation is the gradient of the network whose units are dropped, not of another."""
+    items = read_dataset(str(data / "classification/a"), "auto")
+    learner = _Learner(Tuning(on="", adversarial=0.5), teacher, items, None, torch.device("cpu"))
+    learner.whole.train()
+    batch = encode_items(learner.tokenizer, items.train[:8], items.kind, 16)
+    targets = items.targets(items.train[:8], batch.words, 16)
+    rest = {name: value for name, value in batch.inputs.items() if name != "input_ids"}
+    words = learner.model.get_input_embeddings()(batch.inputs["input_ids"]).detach()
+    steps: list[tuple[torch.Tensor, torch.Tensor]] = []
+    monkeypatch.setattr(tuning, "move_words", lambda moved, slope, _: steps.append((moved, slope)) or moved)
+    state = torch.get_rng_state()
+    clean = learner.model(**batch.inputs).logits.detach() if divides else None
+    torch.set_rng_state(state)
+    learner._perturb(batch.inputs, targets, clean)
+    (moved, slope) = steps.pop()
+
+    def differentiate(state: torch.Tensor) -> torch.Tensor:
+        torch.set_rng_state(state)
+        inputs = (words + moved).requires_grad_()
+        logits = learner.model(inputs_embeds=inputs, **rest).logits
+        said, other = logits.log_softmax(1), None if clean is None else clean.log_softmax(1)
+        worse = (
+            -said.gather(1, targets[:, None]).mean()
+            if other is None
+            else ((said.exp() - other.exp()) * (said - other)).sum(1).mean()
+        )
+        return torch.autograd.grad(worse, inputs)[0]
+
+    same, others = differentiate(state), differentiate(torch.get_rng_state())
+    torch.testing.assert_close(slope, same, rtol=1e-3, atol=1e-7)
+    assert float((slope - others).norm()) > 0.1 * float(others.norm())
 
 
 @pytest.mark.parametrize("setting", ["label=0", "virtual=0", "label=3"])

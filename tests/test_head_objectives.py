@@ -14,7 +14,7 @@ from stillvec.heads import teacher_labels
 from stillvec.heads.networks import NetworkSettings, PaddedTexts, TaggerNetworks, divide_tags
 from stillvec.heads.objectives import OBJECTIVES, ArcFace, CenterLoss, Coco, Contrastive, CrossEntropy, Triplet
 from stillvec.heads.sequence_batches import SPREAD, Sequences
-from stillvec.heads.text_networks import LinearNetworks, TextTraining, divergence
+from stillvec.heads.text_networks import CnnNetworks, LinearNetworks, Pass, TextTraining, divergence
 from stillvec.heads.training_options import Adversarial, Experts
 from stillvec.vectors import WordVectors
 from stillvec.verbs.fitting import fit
@@ -116,6 +116,29 @@ def test_an_attack_on_a_linear_model_is_epsilon_times_the_sign_of_the_gradient_a
     plain = LinearNetworks(PaddedTexts([texts_of()], CPU), labels, [NetworkSettings(0, 0, 1e-2)])
     whole = torch.stack([group.losses(numbers, 3, salts), plain.losses(numbers, 3, salts)])
     assert whole[0] > whole[1]
+
+
+def test_every_pass_of_an_adversarial_step_drops_the_same_units(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clean pass, the inner step and the perturbed pass of both terms: with no perturbation, the same features."""
+    labels = np.random.default_rng(1).integers(0, 2, 40)
+    training = TextTraining(options={"adversarial": Adversarial(epsilon=1e-7)})
+    group = CnnNetworks(PaddedTexts([texts_of()], CPU, 1), labels, [NetworkSettings(0, 0, 1e-2)], training=training)
+    made: list[torch.Tensor] = []
+    forward = group.forward
+
+    def record(ids: torch.Tensor, salts: torch.Tensor | None = None, inputs: torch.Tensor | None = None) -> Pass:
+        result = forward(ids, salts, inputs)
+        made.append(result.features.detach())
+        return result
+
+    monkeypatch.setattr(group, "forward", record)
+    numbers = torch.arange(40)[None]
+    group.losses(numbers, 3, torch.tensor([[1], [2]], dtype=torch.int32))
+    assert len(made) == 5
+    for features in made[1:]:
+        torch.testing.assert_close(features, made[0], atol=1e-4, rtol=0)
+    others = forward(group.read(numbers, 3), torch.tensor([[3], [4]], dtype=torch.int32)).features
+    assert float((others - made[0]).detach().abs().max()) > 0.01
 
 
 def test_equal_experts_make_the_gate_irrelevant_and_a_gate_of_one_gives_that_expert() -> None:

@@ -206,3 +206,19 @@ def test_a_head_is_served_by_the_command(vectors: WordVectors, heads: dict[str, 
         process.wait()
     assert [item["label"] for item in said["data"]] == heads["weather"].predict(TEXTS)
     assert [model["id"] for model in models] == ["words", "tags", "weather"]
+
+
+def test_a_head_of_spans_is_served(vectors: WordVectors, tmp_path: Path) -> None:
+    path = tmp_path / "entities.jsonl"
+    lines = [{"words": ["the", word], "spans": [[1, 1, "c" if word in COLD else "w"]]} for word in COLD + WARM]
+    path.write_text("\n".join(map(json.dumps, lines * 10)), "utf-8")
+    head = fit(vectors, path, "span:size=8,epochs=4", device="cpu", packing="none")
+    with TestClient(create_app(ServedModels({}, heads={"entities": head}), LIMITS)) as client:
+        assert client.get("/v1/models").json()["data"][0]["unit"] == "span"
+        assert client.get("/openapi.json").status_code == 200
+        texts = ["the [ice]", "[fire] was here"]
+        said = ask(client, texts=texts, explain=True)["data"]
+        assert [item["label"] for item in said] == head.predict(texts)
+        refused = client.post("/v1/predict", json={"texts": ["no span"]})
+        assert refused.status_code == 400
+        assert "brackets" in refused.text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -156,7 +156,9 @@ class Head:
             named = [tuple((text, self.labels[row], cosine) for text, row, cosine in near) for near in found]
             return [Explanation(self.labels[at], examples=near) for at, near in zip(label.tolist(), named, strict=True)]
         weights = self.kind.explain(self.arrays, sequences, label)
-        find = {"pair": self._find_pairs, "span": _find_spans}.get(self.kind.unit, self._find_words)
+        finders: dict[str, Callable[[Any], tuple[list[list[str]], list[Spans]]]]
+        finders = {"pair": self._find_pairs, "span": _find_spans}
+        find = finders.get(self.kind.unit, self._find_words)
         words, spans = find(given)
         parts = np.split(weights, sequences.ends[:-1])
         return [

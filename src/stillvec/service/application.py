@@ -30,6 +30,7 @@ _BATCHES = (
 _STRING = {"type": "string"}
 _TEXTS: dict[str, list[dict[str, Any]]] = {  # what a head reads
     "text": [_STRING],
+    "span": [_STRING],  # with the span in brackets
     "tokens": [_STRING, {"type": "array", "items": _STRING}],
     "pair": [{"type": "array", "items": _STRING, "minItems": 2, "maxItems": 2}],
 }

@@ -315,8 +315,8 @@ class HeadModel(BaseModel):
     owned_by: str = "stillvec"
     head: str = Field(description="Kind of the head, such as linear; /v1/predict asks it.")
     labels: list[str]
-    unit: Literal["text", "tokens", "pair"] = Field(
-        description="What it labels: texts, their words, or pairs of texts."
+    unit: Literal["text", "tokens", "pair", "span"] = Field(
+        description="What it labels: texts, their words, pairs of texts, or marked spans."
     )
     multilabel: bool = Field(description="Whether a text may have several labels.")
     words: int = Field(description="Words that have a vector.")

@@ -13,7 +13,7 @@ from stillvec.cli.progress_bar import show_events
 from stillvec.corpus import Corpus
 from stillvec.lexicons import read_words
 from stillvec.pipeline.result_folders import locate_results
-from stillvec.pipeline.settings import Distillation, Training
+from stillvec.pipeline.settings import SharedSettings, Training
 from stillvec.registry import Registry
 from stillvec.vectors import WordVectors
 from stillvec.verbs.baseline_training import train_all
@@ -47,7 +47,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_settings(
-    parser: argparse.ArgumentParser, defaults: Distillation | Training, methods: Registry[Any], several: str
+    parser: argparse.ArgumentParser, defaults: SharedSettings, methods: Registry[Any], several: str
 ) -> None:
     """The settings that distill and train share: method, words, fields of the corpus."""
     add = parser.add_argument

@@ -16,20 +16,19 @@ from stillvec.errors import CorpusError
 from stillvec.files import digest
 from stillvec.learners.partition import Partition
 from stillvec.pipeline.sentence_stream import split_batches
-from stillvec.pipeline.settings import Distillation, Training, filter_words
+from stillvec.pipeline.settings import SharedSettings, filter_words
 from stillvec.progress import Phase, Progress
 from stillvec.vocabulary import Vocabulary, WordCounter
 from stillvec.vocabulary.folding import fold
 from stillvec.vocabulary.glued_words import GluedWord, describe_glued, find_glued
 from stillvec.vocabulary.phrases import PhraseFinder
 
-WordChoice = Distillation | Training  # both say which text is read and which words get a vector
 _PARAGRAPHS_AT_ONCE = 1000  # counted together
 _MIN_FILES = 4  # per part, where parts are whole files
 _N_EXAMPLES = 8
 
 
-def select_text(corpus: Corpus, choice: WordChoice) -> Corpus:
+def select_text(corpus: Corpus, choice: SharedSettings) -> Corpus:
     """The corpus without the paragraphs that are too short for these settings."""
     if choice.min_sentences is None and choice.min_characters is None:
         return corpus
@@ -153,7 +152,7 @@ class CorpusCounts:
         return _digest_all(self.file_digests)
 
     def choose_words(
-        self, corpus: Corpus, choice: WordChoice, terms: Terms = NO_TERMS
+        self, corpus: Corpus, choice: SharedSettings, terms: Terms = NO_TERMS
     ) -> tuple[Vocabulary, CorpusFacts]:
         """The words that get a vector, and the facts about the corpus."""
         if not self.n_paragraphs:
@@ -179,7 +178,9 @@ class CorpusCounts:
         facts = CorpusFacts(self.n_words, sources, self.digest, *counts, file_digests=self.file_digests, choice=told)
         return vocabulary, facts
 
-    def _describe_choice(self, allowed: Mapping[str, int], vocabulary: Vocabulary, choice: WordChoice) -> ChoiceFacts:
+    def _describe_choice(
+        self, allowed: Mapping[str, int], vocabulary: Vocabulary, choice: SharedSettings
+    ) -> ChoiceFacts:
         n_left_out = len(self.counts) - len(allowed)
         frequent = (word for word, count in self.counts.items() if count >= choice.min_count and word not in allowed)
         filtered = sorted(frequent, key=lambda word: (-self.counts[word], word)) if n_left_out else []
@@ -200,13 +201,13 @@ def _add_counts(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, i
     return counts
 
 
-def make_counter(choice: WordChoice, terms: Terms = NO_TERMS) -> WordCounter:
+def make_counter(choice: SharedSettings, terms: Terms = NO_TERMS) -> WordCounter:
     """An empty counter that finds words as the settings say."""
     lowercase, segmenter = choice.lowercase, choice.segmenter
     return WordCounter(lowercase=lowercase, include_words=(*choice.include_words, *terms.all), segmenter=segmenter)
 
 
-def find_terms(corpus: Corpus, choice: WordChoice) -> Generator[Progress, None, Terms]:
+def find_terms(corpus: Corpus, choice: SharedSettings) -> Generator[Progress, None, Terms]:
     """Find the phrases and hyphenated words of a corpus, in readings of their own; none unless they are wanted.
 
     Every process that needs them finds the same ones, since each reads the whole corpus.
@@ -233,7 +234,7 @@ def find_terms(corpus: Corpus, choice: WordChoice) -> Generator[Progress, None, 
 
 
 def count_partition(
-    corpus: Corpus, choice: WordChoice, partition: Partition | None = None, terms: Terms = NO_TERMS
+    corpus: Corpus, choice: SharedSettings, partition: Partition | None = None, terms: Terms = NO_TERMS
 ) -> Generator[Progress, None, CorpusCounts]:
     """Count the corpus, or one part of it.
 

@@ -26,11 +26,11 @@ from stillvec.pipeline.corpus_counts import (
     CorpusCounts,
     CorpusFacts,
     Terms,
-    WordChoice,
     count_partition,
     group_paragraphs,
     make_counter,
 )
+from stillvec.pipeline.settings import SharedSettings
 from stillvec.progress import Phase, Progress, drain
 from stillvec.vocabulary import Vocabulary
 
@@ -53,7 +53,7 @@ class _PartCounts:
 class _ChunkCounter:
     """Counts the words of chunks; one without texts asks for the counts."""
 
-    def __init__(self, choice: WordChoice, terms: Terms) -> None:
+    def __init__(self, choice: SharedSettings, terms: Terms) -> None:
         self._counter = make_counter(choice, terms)
 
     def __call__(self, chunk: TextChunk) -> list[_PartCounts]:
@@ -84,7 +84,7 @@ class _Reading:
 class PendingCount:
     """Counts a corpus in other processes from now on; `steps` waits for the result. A context manager."""
 
-    def __init__(self, corpus: Corpus, choice: WordChoice, processes: int, terms: Terms = NO_TERMS) -> None:
+    def __init__(self, corpus: Corpus, choice: SharedSettings, processes: int, terms: Terms = NO_TERMS) -> None:
         corpus.watch()
         self._start = time.perf_counter()
         self._n_words, self._position = 0, StreamPosition()
@@ -155,7 +155,7 @@ def _read_chunks(corpus: Corpus, n_processes: int) -> Generator[TextChunk, None,
 
 
 def start_count(
-    corpus: Corpus, choice: WordChoice, threads: int | None = None, terms: Terms = NO_TERMS
+    corpus: Corpus, choice: SharedSettings, threads: int | None = None, terms: Terms = NO_TERMS
 ) -> AbstractContextManager[PendingCount | None]:
     """Begin to count in several processes, one per core or `threads`; None where one process is as good."""
     processes = min(MAX_WORKERS, threads or available_cores())
@@ -165,7 +165,7 @@ def start_count(
 
 
 def count_corpus(
-    corpus: Corpus, choice: WordChoice, pending: PendingCount | None = None, terms: Terms = NO_TERMS
+    corpus: Corpus, choice: SharedSettings, pending: PendingCount | None = None, terms: Terms = NO_TERMS
 ) -> Generator[Progress, None, tuple[Vocabulary, CorpusFacts]]:
     """Count the corpus: the words that get a vector, and the facts about the text; `pending` was begun before."""
     steps = count_partition(corpus, choice, terms=terms) if pending is None else pending.steps(corpus)

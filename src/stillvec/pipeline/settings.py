@@ -49,19 +49,14 @@ PURPOSES = ("words", "corpus", "sentences", "queries")  # what vectors can be ma
 CONTEXTS = 20  # docs/results.md: what fewer and more contexts cost and give
 
 
-@dataclass(frozen=True)
-class Distillation:
-    """Everything that decides the result of a distillation, and nothing else."""
+@dataclass(frozen=True, kw_only=True)
+class SharedSettings:
+    """The settings of both: the vocabulary, and what holds for every method."""
 
     RENAMED: ClassVar[dict[str, str]] = {"keep": "include_words", "unknown": "oov"}
 
-    teacher: str = "minilm"
-    method: str = "auto"  # or several: "auto,aggregate:contexts=max,additive"
-    purpose: str = "words"  # one of PURPOSES: what the vectors are for; only `auto` looks at it
-    layer: str | None = None
-    dim: int | None = None
-    dictionary: str | None = None
-    senses: int | None = None  # vectors per ambiguous word at most, beside its own
+    method: str
+    dim: int | None = None  # None: the method's own
     min_count: int = 5
     max_words: int | None = None
     include_words: tuple[str, ...] = ()  # in the vocabulary whatever their count
@@ -76,10 +71,28 @@ class Distillation:
     min_characters: int | None = None  # of a paragraph, or it is dropped
     lowercase: bool = True
     segmenter: str = SPACES  # what divides texts in scripts without spaces into words
-    language: str = ENGLISH  # of the templates in which words are read alone
-    contexts: int | None = CONTEXTS  # per word; None: read everything
     seed: int = 0
     oov: str | None = None  # "subword": n-grams that give out-of-vocabulary words a vector
+
+    def __post_init__(self) -> None:
+        check_least(self, min_count=1, max_words=1, dim=1, seed=0, min_sentences=1, min_characters=0)
+        unknown_steps(self.oov)  # refuse a wrong one before the work
+        require_segmenters(self.segmenter)
+        filter_words(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Distillation(SharedSettings):
+    """Everything that decides the result of a distillation, and nothing else."""
+
+    teacher: str = "minilm"
+    method: str = "auto"  # or several: "auto,aggregate:contexts=max,additive"
+    purpose: str = "words"  # one of PURPOSES: what the vectors are for; only `auto` looks at it
+    layer: str | None = None
+    dictionary: str | None = None
+    senses: int | None = None  # vectors per ambiguous word at most, beside its own
+    language: str = ENGLISH  # of the templates in which words are read alone
+    contexts: int | None = CONTEXTS  # per word; None: read everything
     device: str = "auto"
     precision: str = "auto"
     prompt: str | None = None  # of the teacher's own, put before every text; None: its default
@@ -87,16 +100,12 @@ class Distillation:
     remote_code: bool = False
 
     def __post_init__(self) -> None:
-        check_least(
-            self, min_count=1, max_words=1, contexts=1, dim=1, seed=0, min_sentences=1, min_characters=0, senses=2
-        )
+        super().__post_init__()
+        check_least(self, contexts=1, senses=2)
         if self.purpose not in PURPOSES:
             expected = " or ".join(map(repr, PURPOSES))
             raise UsageError.expected(expected, repr(self.purpose), where="setting 'purpose'")
-        unknown_steps(self.oov)  # refuse a wrong one before the work
-        require_segmenters(self.segmenter)
         check_language(self.language)
-        filter_words(self)
 
     def learners(self, depth: int, *, corpus: bool = True) -> dict[str, Learner]:
         """The learners by the name of their result; `layer="all"` gives one per layer of `aggregate`.
@@ -158,39 +167,18 @@ def _read_run_presets(kind: object) -> Mapping[str, Mapping[str, object]]:
     return kind.RUN_PRESETS if isinstance(kind, HasRunPresets) else {}
 
 
-@dataclass(frozen=True)
-class Training:
+@dataclass(frozen=True, kw_only=True)
+class Training(SharedSettings):
     """Everything that decides the result of a baseline; with several threads most vary slightly from run to run."""
 
-    RENAMED: ClassVar[dict[str, str]] = {"keep": "include_words", "unknown": "oov"}
-
     method: str = "skipgram"  # or several: "skipgram:epochs=5,glove"
-    dim: int | None = None  # None: the method's own
-    min_count: int = 5
-    max_words: int | None = None
-    include_words: tuple[str, ...] = ()  # in the vocabulary whatever their count
-    stop_words: tuple[str, ...] = ()  # not in the vocabulary
-    exclude: str | None = None  # a regular expression of words that are not in the vocabulary
-    pattern: str | None = None  # a regular expression that the words of the vocabulary match
-    numbers: NumberMode = "keep"  # "drop": no words without a letter
-    phrases: bool = False  # two or three words that often stand together are a word
-    phrase_score: float = THRESHOLD  # that a phrase needs (`vocabulary/phrases.py`)
-    hyphens: HyphenMode = "split"  # "keep": frequent words with hyphens are words
-    min_sentences: int | None = None  # of a paragraph, or it is dropped
-    min_characters: int | None = None  # of a paragraph, or it is dropped
-    lowercase: bool = True
-    segmenter: str = SPACES  # what divides texts in scripts without spaces into words
-    seed: int = 0
-    oov: str | None = None  # "subword": n-grams that give out-of-vocabulary words a vector
     threads: int | None = None  # None: all cores
     parser: str | None = None  # a spaCy pipeline, by name or folder; None: methods that need parses read CoNLL-U
     context_table: bool = False  # keep the context vectors that are trained with the words
 
     def __post_init__(self) -> None:
-        check_least(self, min_count=1, max_words=1, dim=1, seed=0, threads=1, min_sentences=1, min_characters=0)
-        unknown_steps(self.oov)  # refuse a wrong one before the work
-        require_segmenters(self.segmenter)
-        filter_words(self)
+        super().__post_init__()
+        check_least(self, threads=1)
 
     def baselines(self) -> dict[str, Baseline]:
         """The methods by the name of their result; a method's own settings override the general ones."""
@@ -209,7 +197,7 @@ class Training:
         }
 
 
-def filter_words(settings: Distillation | Training) -> WordFilter:
+def filter_words(settings: SharedSettings) -> WordFilter:
     """Which words may be in the vocabulary; refuses wrong patterns."""
     if not 0 <= settings.phrase_score < 1:
         raise UsageError.expected("a number from 0 to below 1", settings.phrase_score, where="setting 'phrase_score'")
@@ -255,7 +243,7 @@ def format_preset(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={value}" for name, value in spelt.items())
 
 
-def to_manifest(settings: Distillation | Training) -> dict[str, Any]:
+def to_manifest(settings: SharedSettings) -> dict[str, Any]:
     """The settings by the keys of a manifest, which never change; of included words only their number.
 
     Settings that were added later are left out where they have their default. Stop words of a language are its name.
@@ -269,7 +257,7 @@ def to_manifest(settings: Distillation | Training) -> dict[str, Any]:
     return {keys.get(name, name): value for name, value in known.items()}
 
 
-def decisive_settings(settings: Distillation | Training) -> dict[str, Any]:
+def decisive_settings(settings: SharedSettings) -> dict[str, Any]:
     """The settings that decide each result of a run, except its method and facts of the loaded teacher."""
     return {key: value for key, value in to_manifest(settings).items() if key not in ("method", *OF_TEACHER)}
 

@@ -24,7 +24,7 @@ LAYERS = (  # from the top down, as in docs/design.md
     ("encoding", "refinement", "combination"),
     ("teachers", "statistics", "lexicons"),
     ("corpus", "vectors"),
-    ("gensim_names", "sense_table"),
+    ("gensim_names", "row_search", "sense_table", "text_means"),
     ("vocabulary", "subwords", "arrow_stream", "hub"),
     ("registry", "files", "notebook", "numerics", "memory"),
     ("notation", "progress", "input_checks"),

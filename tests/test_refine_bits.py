@@ -95,7 +95,7 @@ def test_search_uses_the_bits_and_finds_what_cosines_find(monkeypatch: pytest.Mo
     assert codes.similarity("w3", "w7") == pytest.approx(float(cosines[3, 7]))
     calls: list[int] = []
     monkeypatch.setattr(
-        "stillvec.vectors.count_differing_bits", lambda *given: calls.append(1) or count_differing_bits(*given)
+        "stillvec.row_search.count_differing_bits", lambda *given: calls.append(1) or count_differing_bits(*given)
     )
     codes.nearest("w3")
     assert calls

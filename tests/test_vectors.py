@@ -90,7 +90,7 @@ def test_nearest_reads_a_large_matrix_in_blocks(
 ) -> None:
     matrix = vectors.matrix.astype(np.float16).astype(dtype)
     whole = WordVectors(vectors.vocabulary, matrix).nearest("w17", k=20)
-    monkeypatch.setattr("stillvec.vectors._BLOCK", 7)
+    monkeypatch.setattr("stillvec.row_search._BLOCK", 7)
     again = WordVectors(vectors.vocabulary, matrix).nearest("w17", k=20)
     cosines = 1 - cdist(matrix[17:18].astype(float), matrix.astype(float), "cosine")[0]
     assert [w for w, _ in again] == [w for w, _ in whole]
@@ -312,7 +312,7 @@ def test_encode_of_a_matrix_that_lies_otherwise_is_the_same(vectors: WordVectors
 def test_the_nearest_of_each_are_the_nearest_one_by_one(
     monkeypatch: pytest.MonkeyPatch, vectors: WordVectors, k: int, scores: int
 ) -> None:
-    monkeypatch.setattr("stillvec.vectors._SCORES", scores)
+    monkeypatch.setattr("stillvec.row_search._SCORES", scores)
     monkeypatch.setattr("stillvec.vectors._QUERIES", 11)
     queries = [f"w{number}" for number in range(0, 200, 7)]
     for found, query in zip(vectors.nearest_batch(queries, k, exclude=["w4", "w8"]), queries, strict=True):
@@ -333,7 +333,7 @@ def test_the_nearest_of_each_row_of_a_table_are_those_of_its_vectors(vectors: Wo
 def test_the_nearest_of_each_are_those_by_brute_force_whatever_lengths_vectors_have(
     monkeypatch: pytest.MonkeyPatch, sign: int
 ) -> None:
-    monkeypatch.setattr("stillvec.vectors._SCORES", 300)
+    monkeypatch.setattr("stillvec.row_search._SCORES", 300)
     random = np.random.default_rng(5)
     matrix = np.abs(random.normal(size=(400, 3))) * 10 ** random.uniform(-4, 4, (400, 1))
     matrix[[7, 100, 101, 399]] = 0
@@ -349,7 +349,7 @@ def test_the_nearest_of_each_are_those_by_brute_force_whatever_lengths_vectors_h
 
 @pytest.mark.parametrize("scores", [1 << 23, 2])
 def test_of_equally_near_words_the_first_ones_come(monkeypatch: pytest.MonkeyPatch, scores: int) -> None:
-    monkeypatch.setattr("stillvec.vectors._SCORES", scores)
+    monkeypatch.setattr("stillvec.row_search._SCORES", scores)
     alike = WordVectors([f"a{number}" for number in range(30)], np.ones((30, 2)))
     assert [word for word, _ in alike.nearest_batch(["a1"], k=3)[0]] == ["a0", "a2", "a3"]
     assert [word for word, _ in alike.nearest("a1", k=3)] == ["a0", "a2", "a3"]

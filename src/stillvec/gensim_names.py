@@ -9,16 +9,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeVar, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stillvec.errors import UsageError, VocabularyError
 from stillvec.input_checks import check_arguments, check_count, describe
 from stillvec.numerics import unit_rows
+from stillvec.numerics.array_types import Floats32 as Floats
+from stillvec.numerics.array_types import Matrix
 from stillvec.vocabulary import Vocabulary
 from stillvec.vocabulary.inflections import Inflections, NeighbourGroups
 
-Matrix = NDArray[Any]
-Floats = NDArray[np.float32]
 Neighbours = list[tuple[str, float]]
 Key = str | int | Matrix
 Query = Key | tuple[Key, float]

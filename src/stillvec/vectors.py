@@ -12,37 +12,28 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.errors import FormatError, StillvecWarning, UnknownWordError, UsageError
-from stillvec.gensim_names import Floats, GensimNames, Matrix, Neighbours
+from stillvec.errors import StillvecWarning, UnknownWordError, UsageError
+from stillvec.gensim_names import GensimNames, Neighbours
 from stillvec.input_checks import check_arguments, check_count, check_numbers, check_strings, describe
-from stillvec.numerics import (
-    cosines,
-    count_differing_bits,
-    have_one_magnitude,
-    iterate_blocks,
-    pack_signs,
-    principal_axes,
-    second_moments,
-    unit_rows,
-)
+from stillvec.numerics import cosines, principal_axes, second_moments, unit_rows
+from stillvec.numerics.array_types import Floats32 as Floats
+from stillvec.numerics.array_types import Matrix
 from stillvec.progress import Progress, show_progress
+from stillvec.row_search import RowSearch, best_rows, check_finite
 from stillvec.sense_table import SenseTable
 from stillvec.subwords import SubwordTable
+from stillvec.text_means import TextMeans, find_smoothing
 from stillvec.vocabulary import Vocabulary, WordMatcher
 from stillvec.vocabulary.folding import fold
 from stillvec.vocabulary.inflections import OVERSAMPLING, Inflections, NeighbourGroups
 
-Ints = NDArray[np.int64]
 Array = NDArray[np.float64]
 Query = str | int | Matrix
 Words = list[str] | tuple[str, ...]
-_BLOCK = 1 << 16  # rows per block, so that a memory-mapped matrix is never copied whole
 _QUERIES = 1024  # per batch
 _TEXTS = 1 << 13  # per step of the progress bar
-_SCORES = 1 << 22  # cosines in memory
 _VARIANCE_ROWS = 4096  # sampled
 ORDERED = 0.8  # `measure_order` from which dimensions count as ordered by importance
-_ROUNDING = 1e-5  # bound on the rounding error of a product and a quotient in fp32
 
 
 class WordVectors(GensimNames):
@@ -170,27 +161,19 @@ class WordVectors(GensimNames):
         if isinstance(word, str | int | np.integer):
             row = self._row_or_oov(word)
             vector = self.from_subwords([str(word)])[0] if row < 0 else np.array(self.matrix[row], np.float32)
-            return self._check_finite(vector, [word])
+            return check_finite(vector, [word])
         if not isinstance(word, Iterable):
             raise UsageError.expected("a word, a row number, or a list of them", describe(word))
         words = [*word]
         rows = [self._row_or_oov(item) for item in words]
         oov = [at for at, row in enumerate(rows) if row < 0]
         if not oov:
-            return self._check_finite(np.array(self.matrix[rows], np.float32).reshape(-1, self.dim), words)
+            return check_finite(np.array(self.matrix[rows], np.float32).reshape(-1, self.dim), words)
         result = np.zeros((len(rows), self.dim), np.float32)
         known = [at for at, row in enumerate(rows) if row >= 0]
         result[known] = self.matrix[[rows[at] for at in known]]
         result[oov] = self.from_subwords([str(words[at]) for at in oov])
-        return self._check_finite(result, words)
-
-    def _check_finite(self, rows: Floats, words: Sequence[str | int]) -> Floats:
-        """The rows, unless one has NaN or infinity: in a large file, `load` looks at a sample of the rows only."""
-        if np.isfinite(rows).all():
-            return rows
-        finite = np.isfinite(rows.reshape(len(words), -1)).all(axis=1)
-        got = f"NaN or infinity in the vector of {words[int(np.argmin(finite))]!r}"
-        raise FormatError.expected("finite numbers", got, code="not-finite")
+        return check_finite(result, words)
 
     def from_subwords(self, strings: Sequence[str]) -> Floats:
         """Vectors of strings from their character n-grams (n, dim), for known words too.
@@ -353,7 +336,7 @@ class WordVectors(GensimNames):
         n_best = min(k + max(map(len, excluded), default=0), len(self))
         results: list[Neighbours] = []
         for first in range(0, len(units), _QUERIES):
-            rows, scores = self._best_batch(units[first : first + _QUERIES], n_best)
+            rows, scores = self._search.best_batch(units[first : first + _QUERIES], n_best)
             parts = zip(excluded[first : first + _QUERIES], rows.tolist(), scores.tolist(), strict=True)
             for hidden, row, score in parts:
                 pairs = zip(row, score, strict=True)
@@ -421,14 +404,14 @@ class WordVectors(GensimNames):
             texts, one = check_strings(texts, "texts", what="texts"), False
         weight = None if weights is None else self._check_weights(weights)
         if one:
-            row = self._encode_one(texts[0], weight)
+            row = self._means.encode_one(texts[0], weight)
             return unit_rows(row) if normalize else row
         size = _TEXTS if show_progress_bar else max(1, len(texts))
         parts = [np.zeros((0, self.dim), np.float32)]
         with show_progress(show_progress_bar) as listener:
             begun = time.perf_counter()
             for first in range(0, len(texts), size):
-                parts.append(self._encode(texts[first : first + size], weight))
+                parts.append(self._means.encode(texts[first : first + size], weight))
                 if listener is not None:
                     done = min(first + size, len(texts))
                     listener(Progress("encoding", done, len(texts), "texts", time.perf_counter() - begun))
@@ -463,53 +446,7 @@ class WordVectors(GensimNames):
 
     def find_smoothing(self) -> list[float]:
         """The SIF constants of the weights that rows contain, as their provenance says."""
-        notes, refined = self.provenance.get("notes"), self.provenance.get("refined")
-        contained = [notes.get("smoothing")] if isinstance(notes, Mapping) else []
-        for record in refined if isinstance(refined, list) else ():
-            if record.get("step") in ("normalize", "unit"):
-                contained = []
-            elif record.get("step") in ("sif", "weight"):
-                settings = record.get("settings") or {}
-                contained.append(settings.get("a") if settings.get("frequencies", "counts") == "counts" else None)
-        return [float(a) for a in contained if isinstance(a, int | float) and a > 0]
-
-    def _encode_one(self, text: str, weight: Floats | None) -> Floats:
-        """The same numbers as `_encode` without a sparse matrix, whose construction takes longer than a short text."""
-        rows = self._finder.match_rows([text])[0]
-        known = rows[rows >= 0]
-        if self.subwords is not None and len(known) < len(rows):
-            return np.asarray(self._encode([text], weight)[0])
-        taken = np.asarray(self.matrix[known], np.float32)  # (W, dim)
-        total = float(len(known))
-        if weight is not None:
-            given = weight[known]
-            taken, total = taken * given[:, None], float(given.sum(dtype=np.float64))
-        return np.asarray(taken.sum(axis=0) / np.float32(total if total > 0 else 1), np.float32)
-
-    def _encode(self, texts: Sequence[str], weight: Floats | None) -> Floats:
-        from scipy.sparse import csr_array
-
-        rows, text = self._finder.match_rows(texts)
-        known = rows >= 0
-        oov = np.unique(text[~known]) if self.subwords is not None else ()
-        rows, text = rows[known], text[known]
-        given = np.ones(len(rows), np.float32) if weight is None else weight[rows]  # (W,)
-        ends = np.cumsum(np.bincount(text, minlength=len(texts)))
-        table = self.matrix
-        if table.dtype != np.float32 or not table.flags.c_contiguous:  # convert only the rows that are used
-            used, place = np.unique(rows, return_inverse=True)
-            rows = place.astype(np.int32)
-            table = np.ascontiguousarray(table[used], np.float32)
-        start = np.concatenate([np.zeros(1, np.int64), ends])
-        sums = csr_array((given, rows, start), shape=(len(texts), len(table))) @ np.asarray(table)
-        totals = np.bincount(text, given, len(texts)).astype(np.float64)
-        if len(oov):
-            heaviest = 1 if weight is None else weight.max(initial=1)
-            more, times = self._oov_sums([texts[at] for at in oov])
-            sums[oov] += heaviest * more
-            totals[oov] += heaviest * times
-        sums /= np.where(totals > 0, totals, 1)[:, None].astype(np.float32)
-        return np.asarray(sums, np.float32)
+        return find_smoothing(self.provenance)
 
     def with_matrix(
         self,
@@ -596,21 +533,6 @@ class WordVectors(GensimNames):
         tables: dict[str, Any] = {"subwords": self.subwords, "contexts": contexts, "senses": senses}
         return WordVectors(vocabulary, self.matrix[rows], **tables, provenance=self.provenance)
 
-    def _oov_sums(self, texts: Sequence[str]) -> tuple[Floats, Floats]:
-        """The sum of the vectors of the OOV words of each text (n, dim), and their number (n,)."""
-        from scipy.sparse import csr_array
-
-        matches = self._finder.match(texts)
-        chosen = np.flatnonzero(matches.ids < 0)
-        place: dict[str, int] = {}
-        columns = (part[chosen].tolist() for part in (matches.text_index, matches.starts, matches.ends))
-        spans = zip(*columns, strict=True)
-        at = [place.setdefault(texts[text][start:end], len(place)) for text, start, end in spans]
-        ones = np.ones(len(at), np.float32)
-        counts = csr_array((ones, (matches.text_index[chosen], at)), shape=(len(texts), len(place)))
-        times = np.bincount(matches.text_index[chosen], minlength=len(texts)).astype(np.float32)
-        return np.asarray(counts @ self.from_subwords([*place])), times
-
     def _rows_of(self, words: Iterable[str]) -> set[int]:
         """The rows of those words that are known."""
         names = check_strings([words] if isinstance(words, str) else words, "exclude", what="words")
@@ -651,6 +573,14 @@ class WordVectors(GensimNames):
         return WordMatcher(self.vocabulary, lazy=True)
 
     @cached_property
+    def _search(self) -> RowSearch:
+        return RowSearch(self.matrix, self.words)
+
+    @cached_property
+    def _means(self) -> TextMeans:
+        return TextMeans(self.matrix, self._finder, self.subwords, lowercase=self.vocabulary.lowercase)
+
+    @cached_property
     def _truncated(self) -> dict[int, WordVectors]:
         return {}
 
@@ -662,69 +592,11 @@ class WordVectors(GensimNames):
         moments = second_moments(rows, rows.mean(0) if len(rows) else None)
         return np.cumsum(np.diag(moments)), np.cumsum(principal_axes(moments)[0])
 
-    @cached_property
-    def _norms(self) -> Floats:
-        norms = np.empty(len(self), np.float32)
-        for rows, block in iterate_blocks(self.matrix, np.float32, _BLOCK):
-            norms[rows] = np.linalg.norm(block, axis=1)
-            if not np.isfinite(norms[rows]).all():
-                self._check_finite(block, self.words[rows])
-        return np.where(norms > 0, norms, np.inf).astype(np.float32)
-
-    @cached_property
-    def _codes(self) -> NDArray[np.uint64] | None:
-        """The signs as packed bits, if all numbers are 1 or -1, as after the step `bits`."""
-        if not have_one_magnitude(self.matrix[:1]):
-            return None
-        is_code = all((np.abs(block) == 1).all() for _, block in iterate_blocks(self.matrix, self.matrix.dtype))
-        return pack_signs(self.matrix) if is_code else None
-
-    def _dots_of_codes(self, queries: Floats, rows: slice) -> Floats | None:
-        """The products of unit queries and rows (n, rows) by Hamming distance, if all of both are codes."""
-        if self._codes is None or not have_one_magnitude(queries):
-            return None
-        distances = [count_differing_bits(self._codes[rows], code) for code in pack_signs(queries)]
-        return np.asarray((self.dim - 2 * np.stack(distances)) / np.sqrt(self.dim), np.float32)
-
     def _cosines(self, vector: Matrix) -> Floats:
-        unit = unit_rows(self._check_vector(vector))
-        if (of_codes := self._dots_of_codes(unit[None], slice(None))) is not None:
-            dots = np.asarray(of_codes[0])
-        elif self.matrix.dtype == np.float32:
-            dots = np.asarray(self.matrix @ unit)  # no copy, so no blocks
-        else:
-            blocks = iterate_blocks(self.matrix, np.float32, _BLOCK)
-            dots = np.concatenate([unit[:0], *(block @ unit for _, block in blocks)])
-        dots /= self._norms
-        return dots
+        return self._search.cosines(self._check_vector(vector))
 
     def _check_vector(self, vector: Any) -> Floats:
         return check_numbers(vector, "query", (self.dim,), what=f"finite vectors of dimension {self.dim}")
-
-    def _best_batch(self, queries: Floats, k: int) -> tuple[Ints, Floats]:
-        """Rows and cosines of the k best words per query (n, k); a block adds only what beats the k best so far."""
-        rows = np.zeros((len(queries), k), np.int64)
-        scores = np.full((len(queries), k), -np.inf, np.float32)
-        step = max(k + 1, _SCORES // max(1, len(queries)))
-        pending: list[tuple[Matrix, ...]] = []  # merged together, as a merge costs about as much as a block
-        for first in range(0, len(self) if k else 0, step):
-            norms = self._norms[first : first + step]
-            dots = self._dots_of_codes(queries, slice(first, first + step))  # (n, B)
-            if dots is None:
-                dots = queries @ np.asarray(self.matrix[first : first + step], np.float32).T
-            least = scores[:, -1:]
-            if first == 0:  # initial threshold: the k-th best of a part of this block
-                few = max(4 * k, _BLOCK >> 6)
-                part = np.partition(dots[:, :few] / norms[:few], -k, axis=1)
-                least = np.nextafter(part[:, -k, None], np.float32(-np.inf))
-            query, row = np.divmod(np.flatnonzero(dots > _least(least, norms)), len(norms))
-            cosines = dots[query, row] / norms[row]
-            beats = cosines > least[query, 0]
-            pending.append((query[beats], row[beats] + first, cosines[beats]))
-            if first == 0 or first + step >= len(self) or sum(len(block[0]) for block in pending) > len(queries):
-                _merge(rows, scores, *map(np.concatenate, zip(*pending, strict=True)))
-                pending.clear()
-        return rows, scores
 
     def _check_weights(self, weights: Matrix) -> Floats:
         what = f"{len(self)} finite weights of 0 or more, one per word"
@@ -734,20 +606,7 @@ class WordVectors(GensimNames):
         return checked
 
     def _best(self, scores: Floats, k: int, excluded: set[int]) -> Neighbours:
-        n_best = min(k + len(excluded), len(scores))
-        if not len(scores):
-            return []
-        part = scores[: max(_BLOCK >> 4, 4 * n_best)]  # its n-th best is a lower bound
-        top = np.flatnonzero(scores >= np.partition(part, len(part) - n_best)[len(part) - n_best])
-        top = top[np.lexsort((top, -scores[top]))]
-        return [(self.words[row], float(scores[row])) for row in top.tolist() if row not in excluded][:k]
-
-
-def _least(cosines: Floats, norms: Floats) -> Floats:
-    """Lower bound of the dot products whose cosine exceeds `cosines`, for any of the norms."""
-    longest = norms.max(where=np.isfinite(norms), initial=0)
-    bounds = cosines * norms.min() * (1 - _ROUNDING), cosines * longest * (1 + _ROUNDING)
-    return np.asarray(np.where(cosines > 0, *bounds))
+        return [(self.words[row], float(scores[row])) for row in best_rows(scores, k, excluded)]
 
 
 def _summarize(fact: object) -> str:
@@ -767,16 +626,3 @@ def _is_words(query: object) -> bool:
             query.dtype.kind == "O" and query.size > 0 and isinstance(query.flat[0], str)
         )
     return isinstance(query, list | tuple) and (not query or isinstance(query[0], str))
-
-
-def _merge(rows: Ints, scores: Floats, query: Ints, row: Ints, score: Floats) -> None:
-    """Merge (query, row, score) into the k best of each query (n, k) in place; ties go to the first row."""
-    k = rows.shape[1]
-    touched = np.unique(query)
-    query = np.concatenate([np.repeat(touched, k), query])
-    row = np.concatenate([rows[touched].ravel(), row])
-    score = np.concatenate([scores[touched].ravel(), score])
-    order = np.lexsort((row, -score, query))
-    begins = np.searchsorted(query[order], touched)
-    best = order[begins[:, None] + np.arange(k)]  # (touched, k)
-    rows[touched], scores[touched] = row[best], score[best]

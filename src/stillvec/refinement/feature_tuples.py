@@ -11,8 +11,8 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from stillvec.errors import UsageError
-from stillvec.gensim_names import Matrix
 from stillvec.numerics import iterate_blocks
+from stillvec.numerics.array_types import Matrix
 from stillvec.vectors import WordVectors
 
 _BLOCK = 1 << 14  # rows converted to double precision per block

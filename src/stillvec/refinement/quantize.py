@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import UsageError
-from stillvec.gensim_names import Matrix
 from stillvec.numerics import iterate_blocks, kmeans, nearest_centres
+from stillvec.numerics.array_types import Matrix
 from stillvec.refinement.steps import measure_loss
 from stillvec.vectors import WordVectors
 

@@ -68,6 +68,22 @@ def test_datasets_without_a_common_pair_are_independent(data_of_pairs: Pairs) ->
     assert mean.samples["a"].resampled.std() == pytest.approx(np.hypot(*spreads) / 2, rel=0.1)
 
 
+def test_the_interval_of_a_mean_is_that_of_its_resamples_and_narrower_than_those_of_its_datasets(
+    data_of_pairs: Pairs,
+) -> None:
+    pairs, gold, said = data_of_pairs
+    halves = [make_result(str(at), pairs[at::2], gold[at::2], {"a": said[at::2]}) for at in (0, 1)]
+    scores = []
+    for results in (halves, halves[:1], halves[1:]):
+        mean = average_datasets(results, Resampling(2000), min_datasets=1)
+        assert mean is not None
+        (score,) = mean.scores("skip", "own")
+        assert (score.low, score.high) == pytest.approx(np.percentile(mean.samples["a"].resampled, [2.5, 97.5]))
+        scores.append(score)
+    both, *single = (score.high - score.low for score in scores)
+    assert both < 0.85 * min(single)  # a mean of independent datasets: by sqrt(2) if they are alike
+
+
 def test_the_mean_of_a_dataset_and_its_parts_varies_as_much_as_its_resamples_say() -> None:
     """Many worlds are drawn, a dataset and its two halves in each: the spread over worlds is the truth."""
     generator = np.random.default_rng(0)

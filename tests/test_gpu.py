@@ -69,9 +69,9 @@ def test_on_this_gpu_it_is_one_step() -> None:
 
 
 def test_a_step_of_x2static_is_one_kernel_that_passes_its_test() -> None:
-    from stillvec.learners.x2static import _find_fused_step
+    from stillvec.learners.x2static import _find_fused_steps
 
-    assert _find_fused_step(torch.device("cuda")) is not None
+    assert _find_fused_steps(torch.device("cuda")) is not None
 
 
 @pytest.mark.parametrize(

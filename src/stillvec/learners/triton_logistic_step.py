@@ -1,9 +1,10 @@
-"""One step of X2Static with negatives per target in one GPU kernel, in Triton.
+"""Steps of X2Static with negatives per target, each one GPU kernel, in Triton.
 
 A program per distinct word reads its row once, adds up the gradient over the contexts of its targets and updates row
 and moments in place. In torch it takes a dozen kernels that write and read a row per target.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -51,23 +52,23 @@ def _update(  # type: ignore[no-untyped-def]
     tl.store(losses + segment, loss)
 
 
-def update_rows(
-    state: tuple[Tensor, ...], contexts: Tensor, targets: tuple[Tensor, ...], size: Tensor, pad: int
-) -> Tensor:
-    """One step of lazy Adam of this size on table, means and squares (R, D) in place; returns the loss.
+def run_steps(state: tuple[Tensor, ...], contexts: Tensor, steps: Mapping[str, Tensor], pad: int) -> Tensor:
+    """Steps of lazy Adam on table, means and squares (R, D) in place, one after the other; returns their losses (S,).
 
-    targets: of targets and negatives ordered by word, the word (N,), the sentence (N,) and whether it is a target (N,);
-        then the first of each distinct word, and N from there on (N + 1,). Padding has words from `pad` on.
+    steps: what `x2static.order_targets` returns, and the "size" of each step (S,). Padding has words from `pad` on.
     """
     table, means, squares = state
-    n_targets, dim = len(targets[0]), table.shape[1]
-    losses = torch.empty(n_targets, dtype=torch.float32, device=table.device)
+    n_targets, dim = steps["words"].shape[1], table.shape[1]
+    losses = torch.empty(steps["words"].shape, dtype=torch.float32, device=table.device)
+    columns = [steps[name].unbind() for name in ("words", "sentence", "is_right", "starts")]
     kernel: Any = _update[(n_targets,)]
-    kernel(
-        table, means, squares, contexts, *targets, losses, size, n_targets, pad, dim, _FIRST, _SECOND, _EPSILON,
-        block=triton.next_power_of_2(dim), num_warps=4 if dim > 256 else 1,
-    )  # fmt: skip
-    return losses.sum()
+    sizes = steps["size"][:, None].repeat(1, 4).unbind()  # aligned as the other rows are: others compile once more
+    for *targets, loss, size in zip(*columns, losses.unbind(), sizes, strict=True):
+        kernel(
+            table, means, squares, contexts, *targets, loss, size, n_targets, pad, dim, _FIRST, _SECOND, _EPSILON,
+            block=triton.next_power_of_2(dim), num_warps=4 if dim > 256 else 1,
+        )  # fmt: skip
+    return losses.sum(1)
 
 
 def self_test(device: torch.device) -> None:
@@ -78,26 +79,31 @@ def self_test(device: torch.device) -> None:
     dim, pad = 37, 5
     generator = torch.Generator().manual_seed(0)
     state = tuple(torch.randn(pad + 1, dim, generator=generator).abs().to(device) for _ in range(3))
-    contexts = torch.randn(3, dim, generator=generator).to(device)
-    size = torch.tensor(0.1, device=device)
-    words, sentence, is_right, start = (
-        torch.tensor(values, device=device)
-        for values in ([0, 1, 1, 1, 4, 5, 6], [2, 0, 1, 2, 0, 1, 1], [1, 0, 1, 0, 0, 1, 0], [0, 1, 4, 5, 6, 7, 7, 7])
+    contexts = torch.randn(3, dim, generator=generator)
+    words, sentence = torch.tensor([0, 1, 1, 1, 4, *range(5, 16)]), torch.tensor([2, 0, 1, 2, 0] + [1] * 11)
+    is_right, starts = (
+        torch.tensor([1, 0, 1, 0, 0] + [1] * 11).bool(),
+        torch.tensor([0, 1, 4, *range(5, 17), 16, 16, 0]),
     )
-    table, means, squares = (tensor.clone().double() for tensor in state)
-    slopes, expected = torch.zeros_like(table), 0.0
-    for number in range(5):
-        word, context = int(words[number]), contexts[sentence[number]].double()
-        sign = 1.0 if is_right[number] else -1.0
-        logit = sign * (table[word] @ context)
-        slopes[word] -= sign * torch.sigmoid(-logit) * context
-        expected += float(torch.nn.functional.softplus(-logit))
-    loss = update_rows(state, contexts, (words, sentence, is_right, start), size, pad)
-    for word in (0, 1, 4):
-        means[word] = _FIRST * means[word] + (1 - _FIRST) * slopes[word]
-        squares[word] = _SECOND * squares[word] + (1 - _SECOND) * slopes[word] ** 2
-        table[word] -= 0.1 * means[word] / (squares[word].sqrt() + _EPSILON)
+    steps = {"words": words.int(), "sentence": sentence, "is_right": is_right, "starts": starts}
+    table, means, squares = (tensor.cpu().double() for tensor in state)
+    stacked = {name: values.expand(2, -1).contiguous().to(device) for name, values in steps.items()}
+    sizes = [0.1, 0.05]
+    losses = run_steps(state, contexts.to(device), stacked | {"size": torch.tensor(sizes, device=device)}, pad)
+    for size, loss in zip(sizes, losses.tolist(), strict=True):
+        slopes, expected = torch.zeros_like(table), 0.0
+        for number in range(5):
+            word, context = int(words[number]), contexts[sentence[number]].double()
+            sign = 1.0 if is_right[number] else -1.0
+            logit = sign * (table[word] @ context)
+            slopes[word] -= sign * torch.sigmoid(-logit) * context
+            expected += float(torch.nn.functional.softplus(-logit))
+        for word in (0, 1, 4):
+            means[word] = _FIRST * means[word] + (1 - _FIRST) * slopes[word]
+            squares[word] = _SECOND * squares[word] + (1 - _SECOND) * slopes[word] ** 2
+            table[word] -= size * means[word] / (squares[word].sqrt() + _EPSILON)
+        if not abs(loss / expected - 1) < _TOLERANCE:
+            raise ArithmeticError("Triton's losses are wrong on this device.")
     pairs = zip(state, (table, means, squares), strict=True)
-    errors = [float((one[:pad].double() - other[:pad]).abs().max()) for one, other in pairs]
-    if not max(*errors, abs(float(loss) / expected - 1)) < _TOLERANCE:
+    if not max(float((one[:pad].cpu().double() - other[:pad]).abs().max()) for one, other in pairs) < _TOLERANCE:
         raise ArithmeticError("Triton's steps are wrong on this device.")

@@ -37,10 +37,8 @@ from stillvec.training.optimizers import RowAdam, split_rows, sum_segments
 from stillvec.training.step_graph import (
     Inputs,
     StepGraph,
-    number_segments,
     pad_segments,
     round_capacity,
-    spread_padding,
 )
 
 _MIN_COMPILED = 1 << 20  # numbers of a table; for fewer, compiling takes longer than it saves
@@ -212,35 +210,31 @@ class LogisticTable:
         longest = max(length for _, length in steps)
         if longest > self.capacity:
             self.capacity = round_capacity(longest)
-        inputs = {
-            "words": pad_segments(words, lengths, self.capacity, len(self.table)),
-            "sentence": pad_segments(sentence, lengths, self.capacity, 0),
-            "negatives": self.sampler.draw((len(steps), self.capacity, self.settings.negatives), generator),
-            "size": self.optimizer.step_sizes([lr_at(start) for start in starts]),
-        }
-        losses = self.graph.run(inputs, {"contexts": contexts})
+        pad = len(self.table)
+        negatives = self.sampler.draw((len(steps), self.capacity, self.settings.negatives), generator)
+        inputs = order_targets(
+            pad_segments(words, lengths, self.capacity, pad),
+            pad_segments(sentence, lengths, self.capacity, 0),
+            negatives,
+            pad,
+        )
+        inputs["size"] = self.optimizer.step_sizes([lr_at(start) for start in starts])
+        fused_steps = _find_fused_steps(self.table.device)
+        if fused_steps is None:
+            losses = self.graph.run(inputs, {"contexts": contexts})
+        else:
+            losses = fused_steps(self.optimizer.whole, contexts, inputs, pad)
         yield BatchResult(losses[0], steps[0][1], 0.0)
         yield BatchResult(losses[1:].sum(), int(lengths[1:].sum()), starts[-1])
 
     def step_padded(self, batch: Inputs) -> Tensor:
         """One step on the targets of a batch that are no padding; returns its loss."""
-        table, contexts, n_negatives = self.optimizer.whole[0], batch["contexts"], self.settings.negatives
-        fused_step = _find_fused_step(table.device)
-        pad = len(self.table)
-        is_target = batch["words"] != pad
-        negatives = torch.where(is_target[:, None], batch["negatives"], pad)
-        ids = spread_padding(torch.cat([batch["words"], negatives.reshape(-1)]), pad)
-        ids, order = torch.sort(ids.int(), stable=True)  # half the passes of int64
-        sentence = torch.cat([batch["sentence"], batch["sentence"].repeat_interleave(n_negatives)])[order]
-        number = torch.arange(len(ids), device=ids.device)
-        starts = torch.searchsorted(number_segments(ids), number)  # of each distinct target; then the end
-        if fused_step is not None:
-            ordered = ids, sentence, order < len(is_target), F.pad(starts, (0, 1), value=len(ids))
-            return fused_step(self.optimizer.whole, contexts, ordered, batch["size"], pad)
-        sign, targets = torch.where(order < len(is_target), 1.0, -1.0), ids.clamp_max(pad).long()
+        table, contexts, sentence, pad = self.optimizer.whole[0], batch["contexts"], batch["sentence"], len(self.table)
+        sign, targets = torch.where(batch["is_right"], 1.0, -1.0), batch["words"].clamp_max(pad).long()
         is_real = targets != pad
         logits = sign * torch.linalg.vecdot(table.index_select(0, targets), contexts.index_select(0, sentence))
         weights = -sign * torch.sigmoid(-logits) * is_real
+        starts = batch["starts"][:-2]
         gradient = F.embedding_bag(sentence, contexts, starts, mode="sum", per_sample_weights=weights)
         rows = F.pad(targets, (0, 1), value=pad)[starts]
         self.optimizer.update_padded(rows, gradient, batch["size"])
@@ -274,19 +268,45 @@ def _find_compiled_step() -> Callable[..., float] | None:
     return update_rows
 
 
+def order_targets(words: Tensor, sentence: Tensor, negatives: Tensor, pad: int) -> dict[str, Tensor]:
+    """Targets (S, P) and negatives (S, P, k) of each step ordered by word, for all steps at once; N = P (1 + k).
+
+    words: (S, N), those of padding are `pad` and more, each another one, since equal ones would be summed one by one;
+    sentence: (S, N); is_right: (S, N), whether it is a target; starts: (S, N + 2), the first of each distinct word,
+    then N; the last column means nothing.
+    """
+    n_steps, n_targets = words.shape
+    negatives = torch.where((words != pad)[:, :, None], negatives, pad)
+    ids = torch.cat([words, negatives.flatten(1)], 1)
+    n_ids = ids.shape[1]
+    place = torch.arange(n_ids, device=ids.device)
+    ids, order = torch.sort(torch.where(ids < pad, ids, pad + place).int(), dim=1, stable=True)
+    target = torch.where(order < n_targets, order, (order - n_targets) // negatives.shape[2])
+    is_first = F.pad(ids[:, 1:] != ids[:, :-1], (1, 0), value=True)
+    number = torch.where(is_first, is_first.cumsum(1) - 1, n_ids + 1)
+    starts = ids.new_full((n_steps, n_ids + 2), n_ids, dtype=torch.int64)
+    starts.scatter_(1, number, place.expand(n_steps, -1))
+    return {
+        "words": ids,
+        "sentence": sentence.gather(1, target),
+        "is_right": order < n_targets,
+        "starts": starts,
+    }
+
+
 @cache
-def _find_fused_step(device: torch.device) -> Callable[..., Tensor] | None:
-    """The step as one Triton kernel, where it compiles and gives the right numbers; tried once per device."""
+def _find_fused_steps(device: torch.device) -> Callable[..., Tensor] | None:
+    """The steps as a Triton kernel, where it compiles and gives the right numbers; tried once per device."""
     if device.type != "cuda":
         return None
     try:
-        from stillvec.learners.triton_logistic_step import self_test, update_rows
+        from stillvec.learners.triton_logistic_step import run_steps, self_test
 
         self_test(device)
     except Exception as error:  # whatever is missing, torch can do it in more steps
         _log.warning("Triton is not used to train on %s, which is slower: %r", device, error)
         return None
-    return update_rows
+    return run_steps
 
 
 RowGradient = tuple[Tensor, Tensor, Tensor]  # the rows that a batch touches, the gradient by them, the loss

@@ -6,7 +6,7 @@ results with numpy, without a Python loop over words:
     text              "the old house, the river"
       | split(" ")
     tokens            the   old   house,   the   river
-      | TokenInterner, a dict: new tokens go to a callback, which fills the tables
+      | TokenInterner, a dict and a `TokenNumbers`: new tokens go to a callback, which fills the tables
     ids                0     1      2       0      3
       | row[ids]
     tables (RaggedRows, one per kind of result; CachingTokenizer has four)
@@ -33,9 +33,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stillvec.vocabulary.token_numbers import TokenNumbers, split_texts
+
 Ints = NDArray[np.int64]
 _MAX_TOKENS = 400_000
 _MAX_CHARACTERS = 20_000_000
+_MIN_TOGETHER = 32  # texts; fewer are sooner looked up one by one
+_TOGETHER = 1024  # texts, whose arrays fit the cache of the CPU
 _POSSESSIVES = ("'s", "'S", "’s", "’S")
 
 
@@ -46,6 +50,7 @@ class TokenInterner(dict[str, int]):
         super().__init__((token, number) for number, token in enumerate(tokens))
         self.n_characters = sum(map(len, self))  # a corpus may have few but long tokens
         self._new: list[str] = []
+        self._table = TokenNumbers()
 
     def __missing__(self, token: str) -> int:
         number = self[token] = len(self)
@@ -55,9 +60,24 @@ class TokenInterner(dict[str, int]):
 
     def intern(self, texts: Sequence[str]) -> tuple[Ints, Ints]:
         """The ids of the tokens of all texts, concatenated, and the number of tokens per text."""
-        n_tokens = np.fromiter((text.count(" ") for text in texts), np.int64, len(texts)) + 1
-        tokens = chain.from_iterable(text.split(" ") for text in texts)  # text by text, which fits the CPU cache
-        return np.fromiter(map(self.__getitem__, tokens), np.int64, int(n_tokens.sum())), n_tokens
+        if len(texts) < _MIN_TOGETHER:
+            split = [text.split(" ") for text in texts]
+            tokens = np.fromiter(map(self.__getitem__, chain.from_iterable(split)), np.int64)
+            return tokens, np.fromiter(map(len, split), np.int64, len(texts))
+        parts = [self._intern_together(texts[at : at + _TOGETHER]) for at in range(0, len(texts), _TOGETHER)]
+        ids, n_tokens = zip(*parts, strict=True)
+        return np.concatenate(ids), np.concatenate(n_tokens)
+
+    def _intern_together(self, texts: Sequence[str]) -> tuple[Ints, Ints]:
+        tokens = split_texts(texts)
+        ids = self._table.find(tokens.low, tokens.high)
+        is_short = tokens.is_short
+        rest = np.flatnonzero((ids < 0) | ~is_short)
+        if len(rest):
+            ids[rest] = np.fromiter(map(self.__getitem__, tokens.strings(rest)), np.int64, len(rest))
+            new = rest[is_short[rest]]
+            self._table.add(tokens.low[new], tokens.high[new], ids[new])
+        return ids, tokens.n_tokens
 
     def pop_new(self) -> list[str]:
         """The tokens added since the last call."""

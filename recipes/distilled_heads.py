@@ -41,7 +41,7 @@ def main() -> None:
     add("--out", type=Path)
     add("--show", nargs="+", type=Path, help="only print the table of these results")
     add("--several", action="store_true", help="with --show: texts have several labels")
-    add("--heads", default="linear,cnn")
+    add("--heads", default="linear;cnn", help="with their settings, joined by semicolons")
     add("--ways", default="0,1,2,3,4,5", help="numbers of ways, from 0")
     add("--texts", type=Path, help="a file of texts without labels, for the last two ways")
     add("--seeds", type=int, default=3)
@@ -57,10 +57,10 @@ def main() -> None:
     data = read_data(options.dataset, "text")
     rows, asked = [], f"model={options.teacher},length={options.length}"
     asked += f",weight={options.weight}" if options.weight is not None else ""
-    for head in options.heads.split(","):
+    for head in options.heads.split(";"):
         for number in map(int, options.ways.split(",")):
             way = [*WAYS][number]
-            n_seeds = 1 if head == "linear" and "more" not in way else options.seeds
+            n_seeds = 1 if head == "linear" and "more" not in way else options.seeds  # its regression has one solution
             for seed in range(options.first_seed, options.first_seed + n_seeds):
                 spec = WAYS[way]
                 given = (

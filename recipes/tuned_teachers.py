@@ -1,9 +1,11 @@
-"""Tables of teachers that `adapt --step tune` tuned: with roles (paper 11), perturbed (08), on other domains (01).
+"""Tables of teachers that `adapt --step tune` tuned: with roles (paper 11), on other domains (01), on Reuters (10).
 
-    python recipes/tuned_teachers.py joint|answers|domains-tuned NAME=FOLDER...
+    python recipes/tuned_teachers.py joint|domains-tuned|multilabel NAME=FOLDER...
+    python recipes/tuned_teachers.py best NAME=FOLDER...
 
 A FOLDER is what `adapt` wrote, of which `adaptation.json` is read; a NAME that is given several times is a row with the
-mean over its folders, and the least and the most of them in brackets.
+mean over its folders, and the least and the most of them in brackets. `best` prints the folder whose score on
+development items is the highest.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from scores import argument_parser, print_header, print_row, split_cells
 
 HEADERS = {
     "joint": "| trained on | seeds | SNLI | HANS, entailed | HANS, not entailed | Comparisons | roles |",
-    "answers": "| trained by | seeds | accuracy | exact match |",
+    "multilabel": "| teacher | seeds | development | test |",
     "domains-tuned": "| tuned | seeds | wikigold, development | ai | literature | music | politics | science | mean |",
 }
 DOMAINS = ("ai", "literature", "music", "politics", "science")
@@ -26,14 +28,19 @@ DOMAINS = ("ai", "literature", "music", "politics", "science")
 
 def main() -> None:
     parser = argument_parser(__doc__)
-    parser.add_argument("table", choices=[*HEADERS])
+    parser.add_argument("table", choices=[*HEADERS, "best"])
     parser.add_argument("folders", nargs="+", metavar="NAME=FOLDER")
     options = parser.parse_args()
     groups: dict[str, list[dict[str, Any]]] = {}
+    quality: dict[str, float] = {}
     for pair in options.folders:
         name, _, folder = pair.partition("=")
         content = json.loads((Path(folder) / "adaptation.json").read_text("utf-8"))
         groups.setdefault(name, []).append(content["adapted"][-1]["facts"])
+        quality[folder] = content["adapted"][-1]["facts"]["dev"]
+    if options.table == "best":
+        print(max(quality, key=lambda folder: quality[folder]))
+        return
     print_header(*split_cells(HEADERS[options.table]))
     for name, facts in groups.items():
         columns = zip(*(READERS[options.table](each) for each in facts), strict=True)
@@ -46,8 +53,8 @@ def read_joint(facts: dict[str, Any]) -> list[float]:
     return [*scores, facts["comparisons"]["accuracy"], facts.get("auxiliary", float("nan"))]
 
 
-def read_answers(facts: dict[str, Any]) -> list[float]:
-    return [facts["mctaco.test"]["accuracy"], facts["mctaco.test"]["exact-match"]]
+def read_multilabel(facts: dict[str, Any]) -> list[float]:
+    return [facts["dev"], facts["test"]]
 
 
 def read_domains(facts: dict[str, Any]) -> list[float]:
@@ -62,7 +69,7 @@ def show(values: Sequence[float]) -> str:
     return f"{100 * float(np.mean(values)):.1f}{spread}"
 
 
-READERS = {"joint": read_joint, "answers": read_answers, "domains-tuned": read_domains}
+READERS = {"joint": read_joint, "multilabel": read_multilabel, "domains-tuned": read_domains}
 
 if __name__ == "__main__":
     main()

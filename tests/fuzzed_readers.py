@@ -345,10 +345,25 @@ def _teachers() -> Iterator[Reader]:
 
     from stillvec.teachers import load_teacher
 
-    bert = _written(lambda folder: write_tiny_model(folder / "t", "bert"))
-    characters = _written(lambda folder: write_tiny_character_lstm(folder / "t"))
-    for name, files in {"bert": bert, "character_lstm": characters}.items():
+    made = {
+        family: _written(partial(lambda family, folder: write_tiny_model(folder / "t", family), family))
+        for family in ("bert", "mpnet", "llama3")
+    }
+    made["character_lstm"] = _written(lambda folder: write_tiny_character_lstm(folder / "t"))
+    made["modules"] = _written(lambda folder: _write_modules(folder / "t"))
+    for name, files in made.items():
         yield Reader(f"teacher {name}", lambda folder: load_teacher(str(folder / "t"), device="cpu"), (files,))
+
+
+def _write_modules(folder: Path) -> None:
+    """A teacher with what follows it: pooling, a dense layer and unit length."""
+    from test_sentence_head import pooling, write_dense, write_modules
+    from tiny_teachers import write_tiny_model
+
+    write_tiny_model(folder, "bert")
+    files = {"1_Pooling/config.json": pooling("mean"), "config_sentence_transformers.json": {"prompts": {"q": "a: "}}}
+    write_modules(folder, ("Transformer", "Pooling", "Dense", "Normalize"), files)
+    write_dense(folder, "2_Dense", 16, 8)
 
 
 def _write_packed(vectors: WordVectors, kind: str, folder: Path) -> None:
@@ -682,33 +697,111 @@ def _gone_on(folder: Path) -> Reader:
 LABELLED = [
     (f"{word} and {other}", label) for word, label in (("ice", "cold"), ("fire", "warm")) for other in WORDS * 3
 ]
-HEAD_KINDS = ("linear", "cnn:epochs=1", "attention:epochs=1", "knn:k=3")
+TAGGED = [(["ice", "melts", "fire"], ["B-X", "I-X", "O"]), (["New", "snow"], ["O", "B-Y"])] * 8
+FEATURES = [(["ice", "melts"], ["NOUN|Case=Gen", "VERB"]), (["snow"], ["NOUN|Case=Gen|Number=Plur"])] * 8
+SPANS = [("[ice] and snow", "cold"), ("a [fire house] burns", "warm")] * 8
+TWO_SPANS = [("[ice] and [[snow]]", "same"), ("a [fire] and [ice x]", "other")] * 8
+TEXT_PAIRS = [(("ice", "snow and ice"), "same"), (("fire", "ice"), "other")] * 8
+SMALL_TAGGER: dict[str, Any] = {"head": "tagger:epochs=1", "options": ["auxiliary", "experts"]}
+HEADS: dict[str, tuple[list[Any], dict[str, Any]]] = {
+    "linear": (LABELLED, {}),
+    "linear hidden": (LABELLED, {"head": "linear:hidden=4,tuned=true,epochs=1"}),
+    "cnn": (LABELLED, {"head": "cnn:epochs=1"}),
+    "attention": (LABELLED, {"head": "attention:epochs=1"}),
+    "knn": (LABELLED, {"head": "knn:k=3"}),
+    "tagger": (TAGGED, SMALL_TAGGER),
+    "primitives": (FEATURES, {"head": "primitives:epochs=1"}),
+    "pair": (TEXT_PAIRS, {"head": "pair"}),
+    "span": (SPANS, {"head": "span:epochs=1,size=8"}),
+    "span of two": (TWO_SPANS, {"head": "span:epochs=1,size=8,pooling=attention"}),
+}
+SPAN_LINES = {
+    "entities": '{"words": ["It", "works", "well"], "spans": [[0, 0, "x"], [0, 1, "y"]]}\n',
+    "pairs": '{"words": ["It", "works"], "pairs": [[0, 0, 1, 1, "x"]]}\n',
+    "roles": '{"words": ["It", "works"], "predicates": [[1, "work.01", [[0, 0, "ARG0"]]]]}\n',
+}
 
 
 def _heads() -> Iterator[Reader]:
     from stillvec import fit
     from stillvec.heads.head_folder import load_head
-    from stillvec.heads.labelled_data import read_data
 
-    def predict(folder: Path) -> None:
+    def predict(items: list[Any], folder: Path) -> None:
         head = load_head(folder / "h")
-        head.predict(["ice and snow", "", "a"])
-        head.explain(["ice and snow"])
+        head.predict(items)
+        head.explain(items)
 
-    for kind in HEAD_KINDS:
-        write = partial(lambda kind, folder: fit(_vectors(), LABELLED, head=kind, out=folder / "h"), kind)
-        yield Reader(f"head {kind.partition(':')[0]}", predict, (_written(write),))
+    for name, (data, settings) in HEADS.items():
+        write = partial(
+            lambda data, settings, folder: fit(_vectors(), data, **settings, out=folder / "h"), data, settings
+        )
+        items = [*(item for item, _ in data[:2]), *(["", "a"] if name in ("linear", "cnn", "attention", "knn") else ())]
+        yield Reader(f"head {name}", partial(predict, items), (_written(write),))
+    several = _written(lambda folder: fit([_vectors(), _vectors()], TAGGED, "tagger:epochs=1", out=folder / "h"))
+    yield Reader("head tagger of two sets", partial(predict, [item for item, _ in TAGGED[:2]]), (several,))
+
+
+def _labelled() -> Iterator[Reader]:
+    """What heads learn from, and what they label."""
+    from stillvec.heads.labelled_data import read_data
+    from stillvec.refinement.text_pairs import read_texts
+
     rows = [(label, text) for text, label in LABELLED]
-    texts = {
-        "a.txt": "".join(f"{label} {text}\n" for label, text in rows),
-        "a.csv": "text,label\n" + "".join(f'"{text}",{label}\n' for label, text in rows),
-        "a.conllu": TREE * 20,
-        "a.jsonl": "".join(json.dumps({"text": text, "label": label}) + "\n" for label, text in rows),
+    texts: dict[str, tuple[str, ...]] = {
+        "text a.txt": ("".join(f"{label} {text}\n" for label, text in rows),),
+        "text a.csv": ("text,label\n" + "".join(f'"{text}",{label}\n' for label, text in rows),),
+        "tokens a.conllu": (TREE * 20,),
+        "text a.jsonl": ("".join(json.dumps({"text": text, "label": label}) + "\n" for label, text in rows),),
+        "pair a.tsv": ("".join(f"{label}\t{text}\tan answer\n" for label, text in rows),),
+        "span a.jsonl": tuple(_repeat(line, "It") for line in SPAN_LINES.values()),
+        "span a.txt": (_repeat("(TOP (S (NP (PRP It)) (VP (VBZ works) (-LRB- -LRB-))))\n", "It"),),
     }
-    for name, text in texts.items():
-        unit = "tokens" if name == "a.conllu" else "text"
-        read = partial(lambda name, unit, folder: read_data(folder / name, unit), name, unit)
-        yield Reader(f"labelled {name}", read, _texts(name, text))
+    for name, contents in texts.items():
+        unit, file = name.split()
+        read: Read = partial(lambda unit, file, folder: read_data(folder / file, unit), unit, file)
+        yield Reader(f"labelled {name}", read, _texts(file, *contents))
+    drawn = partial(lambda folder: read_data(folder / "a.jsonl", "span", question="mentions", draw=1))
+    yield Reader("labelled mentions", drawn, _texts("a.jsonl", _repeat(SPAN_LINES["entities"], "It")))
+    pairs = "".join(f"{text}\ta text\n" for text, _ in LABELLED)
+    yield Reader("pairs of texts", lambda folder: read_texts((str(folder / "a.tsv"),)), _texts("a.tsv", pairs))
+    goals = io.BytesIO()
+    np.save(goals, np.ones((24, 4), np.float32))
+    yield Reader("vectors of texts", _read_goals, ({"g.npy": goals.getvalue(), "a.txt": b"ice and snow\n" * 24},))
+    marked = "A [house] of ice.\n[[New York]] and [ice]\n[snow [ice]] a\n"
+    yield Reader("marked texts", _parse_marked, _texts("p.txt", marked, "[a] b [[c d]]\n"))
+    yield Reader("numbers of tokens", _number_tokens, _texts("t.txt", PROSE * 9, " a\0  b\n\n" * 40))
+
+
+def _repeat(line: str, word: str) -> str:
+    """Lines that differ in a word, half of them in a label."""
+    lines = (line.replace(word, f"{word}{number}") for number in range(12))
+    return "".join(
+        each.replace('"x"', '"z"').replace("ARG0", "ARG1") if at % 2 else each for at, each in enumerate(lines)
+    )
+
+
+def _read_goals(folder: Path) -> None:
+    refine(_vectors(), [f"text_pairs:on={folder / 'a.txt'},toward={folder / 'g.npy'},epochs=1"])
+
+
+def _parse_marked(folder: Path) -> None:
+    from stillvec.errors import CorpusError
+    from stillvec.files import read_lines
+    from stillvec.heads.marked_texts import parse_marked_text
+
+    for _, line in read_lines(folder / "p.txt", CorpusError):
+        marked = parse_marked_text(line)
+        assert all(span for span in marked.spans)
+
+
+def _number_tokens(folder: Path) -> None:
+    """The numbers of a dict, whatever the tokens are."""
+    from stillvec.vocabulary.token_cache import TokenInterner
+
+    texts = (folder / "t.txt").read_bytes().decode("utf-8", "surrogateescape").split("\n")
+    expected: dict[str, int] = {}
+    numbers = [expected.setdefault(token, len(expected)) for text in texts for token in text.split(" ")]
+    assert TokenInterner().intern(texts)[0].tolist() == numbers
 
 
 # --- all of them
@@ -727,6 +820,7 @@ _GROUPS: dict[str, Callable[[], Iterator[Reader]]] = {
     "results": _results,
     "teachers": _teachers,
     "heads": _heads,
+    "labelled": _labelled,
 } | {
     name: partial(_one, name)
     for name in ("parquet", "hdf5", "onnx", "spacy", "gensim", "model2vec", "sentence-transformers")

@@ -11,6 +11,7 @@ import contextlib
 import faulthandler
 import json
 import multiprocessing
+import os
 import random
 import re
 import resource
@@ -135,6 +136,7 @@ def _work(reader: Reader, numbers: range, seed: int, directory: Path, kept: Path
     sys.unraisablehook = lambda what: found.setdefault(repr(what.exc_value), f"{what.err_msg} {what.exc_value!r}")
     signal.signal(signal.SIGALRM, signal.SIG_DFL)  # ends the child, wherever it is
     faulthandler.register(signal.SIGALRM, chain=True)
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
     torch.set_num_threads(1)  # those of the parent are not here, and would be waited for
     _narrow(ROOM)
     there: Files = {}

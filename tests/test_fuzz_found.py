@@ -17,11 +17,19 @@ from fuzzed_readers import MADE, RECIPE, TREE, WORDNET, readers_of
 from fuzzing import ROOM, Reader, fuzz, place
 from tiny_teachers import write_tiny_model
 
-from stillvec import SearchIndex, Vocabulary, WordVectors, fit, index, load_head
+from stillvec import SearchIndex, Vocabulary, WordVectors, fit, index, load_head, refine
 from stillvec.cli import completion_command
 from stillvec.corpus import Corpus
 from stillvec.corpus.wikitext import plain_paragraphs
-from stillvec.errors import CorpusError, DatasetError, FormatError, LexiconError, StillvecWarning, UsageError
+from stillvec.errors import (
+    CorpusError,
+    DatasetError,
+    FormatError,
+    LexiconError,
+    StillvecWarning,
+    TeacherError,
+    UsageError,
+)
 from stillvec.evaluation.answer_cache import AnswerCache
 from stillvec.evaluation.evaluation_report import Report
 from stillvec.evaluation.tasks import TASKS
@@ -33,7 +41,7 @@ from stillvec.lexicons import read_evaluation_pairs, read_lexicon
 from stillvec.pipeline.pass_checkpoint import PassCheckpoint
 from stillvec.pipeline.previous_result import PreviousResult, merge_results
 from stillvec.refinement.natural_alpha import NaturalAlpha
-from stillvec.teachers import load_teacher
+from stillvec.teachers import load_teacher, load_tokenizer
 from stillvec.verbs.recipe import read_recipe
 
 DEEP = "[" * 100_000
@@ -523,3 +531,42 @@ def test_a_passage_with_an_absurd_vector_does_not_overflow(tmp_path: Path) -> No
         warnings.simplefilter("error")
         hits = SearchIndex.load(tmp_path / "i").search("ice", method="vectors")
     assert [hit.score for hit in hits] == [1, 1]
+
+
+def test_a_tokenizer_that_panics_is_refused(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Its template names a token that it does not define; `tokenizers` raises what is no `Exception`."""
+    write_tiny_model(tmp_path / "t", "bert")
+    file = tmp_path / "t" / "tokenizer.json"
+    content = json.loads(file.read_bytes())
+    content["post_processor"]["special_tokens"].pop("[CLS]")
+    file.write_text(json.dumps(content))
+    with raises(TeacherError, match="no entry found for key"):
+        load_tokenizer(str(tmp_path / "t"))
+    load_teacher(str(tmp_path / "t"), device="cpu")  # transformers makes a template of its own, which is whole
+    assert "panicked" in capfd.readouterr().err
+
+
+def test_a_head_with_a_number_in_place_of_an_array_is_refused(tmp_path: Path) -> None:
+    fit(VECTORS, [("ice", "cold"), ("fire", "warm")] * 10, "knn", out=tmp_path / "h")
+    file = tmp_path / "h" / "head.safetensors"
+    arrays = {name: np.array(array) for name, array in map_tensors(file).items()}
+    write_tensors(file, arrays | {"n_labels": np.array(2)})
+    with raises(FormatError, code="damaged", path=file):
+        load_head(tmp_path / "h")
+
+
+@pytest.mark.parametrize("content", [b"\x93NUMPY\x01\x00\x10\x00{'shape': (((    ", b"", b"PK\x05\x06" + bytes(18)])
+def test_vectors_of_texts_that_cannot_be_read_are_refused(tmp_path: Path, content: bytes) -> None:
+    """With a header cut short NumPy raised TokenError, which is no ValueError."""
+    (tmp_path / "a.txt").write_text("ice and snow\n" * 30)
+    file = written(tmp_path, "goals.npy", content)
+    with raises(DatasetError, path=file):
+        refine(VECTORS, [f"text_pairs:on={tmp_path / 'a.txt'},toward={file}"])
+
+
+def test_vectors_of_texts_with_absurd_numbers_do_not_overflow(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("ice and snow\n" * 30)
+    np.save(tmp_path / "goals.npy", np.full((30, 4), 3e38, np.float32))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        refine(VECTORS, [f"text_pairs:on={tmp_path / 'a.txt'},toward={tmp_path / 'goals.npy'}"])

@@ -203,12 +203,27 @@ def _wrong(name: str, content: object) -> Callable[[Path], None]:
     return write
 
 
+def _wrong_path(path: str) -> Callable[[Path], None]:
+    kinds = ("Transformer", "Pooling")
+    listed = [{"type": PACKAGE + kind, "path": "" if kind == "Transformer" else path} for kind in kinds]
+    return _wrong("modules.json", listed)
+
+
 WRONG: Mapping[str, tuple[Callable[[Path], None], str]] = {
     "no JSON": (_wrong("modules.json", "["), "modules.json: expected JSON"),
     "no list": (_wrong("modules.json", {}), "expected Transformer, Pooling"),
     "a module": (lambda folder: write_modules(folder, ["Transformer", "CNN"], {}) and None, "got Transformer, CNN"),
     "a mode": (_wrong("1_Pooling/config.json", {"pooling_mode": "median"}), "Unknown pooling 'median'"),
     "columns": (_wrong("1_Pooling/config.json", pooling("mean") | {"word_embedding_dimension": 8}), "expected 16"),
+    "a table as mode": (_wrong("1_Pooling/config.json", {"pooling_mode": {"a": 1}}), "Unknown pooling"),
+    "modes that are no list": (_wrong("1_Pooling/config.json", {"pooling_mode": 5}), "Unknown pooling"),
+    "a path outside": (_wrong_path("../1_Pooling"), "expected a subfolder"),
+    "a path of another folder": (_wrong_path("/etc"), "expected a subfolder"),
+    "a path that is too long": (_wrong_path("[" * 3000), "expected a subfolder"),
+    "a path with a zero": (_wrong_path("a\0"), "expected a subfolder"),
+    "features as truth": (_wrong("2_Dense/config.json", {"in_features": 32, "out_features": True}), "to a number"),
+    "absurd features": (_wrong("2_Dense/config.json", {"in_features": 32, "out_features": 1 << 62}), "to a number"),
+    "many features": (_wrong("2_Dense/config.json", {"in_features": 32, "out_features": 1 << 20}), "expected {"),
     "features": (_wrong("2_Dense/config.json", {"in_features": 4, "out_features": 5}), "32 features"),
     "an activation": (
         _wrong("3_Dense/config.json", {"in_features": 24, "out_features": 10, "activation_function": "os.system"}),

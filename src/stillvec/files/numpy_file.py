@@ -6,6 +6,7 @@ from tokenize import TokenError
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stillvec.errors import is_out_of_memory
 
@@ -23,6 +24,14 @@ def map_array(path: str | PathLike[str]) -> Any:
         if is_out_of_memory(error) and _has_header(path):
             raise MemoryError from None
         raise ValueError(str(error) or type(error).__name__) from None
+
+
+def map_numbers(path: str | PathLike[str]) -> NDArray[Any]:
+    """The finite numbers of a file, read-only; ValueError, with the reason, for all else."""
+    table = map_array(path)
+    if not isinstance(table, np.ndarray) or table.dtype.kind not in "fiu" or not np.isfinite(table).all():
+        raise ValueError("values that are not finite numbers")
+    return table
 
 
 def _has_header(path: str | PathLike[str]) -> bool:

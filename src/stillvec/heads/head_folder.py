@@ -94,7 +94,9 @@ def _check_numbers(arrays: Mapping[str, Any], n_labels: int, file: Path) -> None
     broken = [name for name, array in arrays.items() if array.dtype.kind == "f" and not np.isfinite(array).all()]
     if broken:
         raise damage_error(file, _KIND, f"numbers of {broken[0]!r} that are not finite")
-    if "n_labels" in arrays and [*arrays["n_labels"]] != [n_labels]:  # votes would be counted for as many as it says
+    if "n_labels" in arrays and arrays["n_labels"].tolist() != [
+        n_labels
+    ]:  # votes would be counted for as many as it says
         raise damage_error(file, _KIND, f"not the {n_labels} labels of the head")
 
 

@@ -14,7 +14,8 @@ _CELLS = 1 << 23  # cosines per block: 32 MB
 def unit_rows(rows: Array, dtype: DTypeLike | None = None) -> Array:
     """Rows, converted to `dtype`, scaled to length one along the last axis; zero where a row is zero or not finite."""
     wide = np.asarray(rows, dtype)
-    lengths = np.linalg.norm(wide, axis=-1, keepdims=True)
+    with np.errstate(over="ignore"):
+        lengths = np.linalg.norm(wide, axis=-1, keepdims=True)
     directed = (lengths > 0) & (lengths < np.inf)
     return np.asarray(np.where(directed, wide, 0) / np.where(directed, lengths, 1))
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import FormatError, UsageError
-from stillvec.files.numpy_file import map_array
+from stillvec.files.numpy_file import map_numbers
 from stillvec.numerics import principal_axes, raise_to_power
 from stillvec.refinement.sif import frequencies
 from stillvec.registry import check_least
@@ -64,11 +64,9 @@ class NaturalAlpha:
         if self.contexts is None:
             return np.asarray((vectors.contexts or vectors).matrix, np.float64)
         try:
-            table = map_array(self.contexts)
+            table = map_numbers(self.contexts)
         except ValueError as error:
             raise FormatError.expected("a .npy table of contexts", error, path=self.contexts) from None
-        if not isinstance(table, np.ndarray) or table.dtype.kind not in "fiu" or not np.isfinite(table).all():
-            raise FormatError.expected("a .npy table of finite numbers", "other values", path=self.contexts)
         if table.shape != vectors.matrix.shape:
             raise FormatError.expected(f"shape {vectors.matrix.shape}", table.shape, path=self.contexts)
         return np.asarray(table, np.float64)

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from stillvec.errors import DatasetError, UsageError
 from stillvec.files import read_lines
+from stillvec.files.numpy_file import map_numbers
 from stillvec.numerics import unit_rows
 from stillvec.registry import check_least, check_positive
 from stillvec.vectors import WordVectors
@@ -114,13 +115,14 @@ class _Model:
 
     def set_goals(self, file: str) -> None:
         try:
-            goals = np.load(file, allow_pickle=False)
-        except (OSError, ValueError) as error:
+            goals = map_numbers(file)
+        except ValueError as error:
             raise DatasetError.expected("an array of vectors (.npy)", str(error), path=file) from None
         shape = len(self.bags[0]), self.matrix.shape[1]
         if goals.shape != shape:
             raise DatasetError.expected(f"an array of {shape}", goals.shape, path=file)
-        self.goals = unit_rows(np.asarray(goals, np.float32))
+        with np.errstate(over="ignore"):  # zero, as a direction that is not known
+            self.goals = unit_rows(np.asarray(goals, np.float32))
 
     def fit(self) -> Floats:
         """The vectors of the best epoch."""

@@ -17,6 +17,7 @@ from safetensors import SafetensorError, safe_open
 from tokenizers import Tokenizer
 
 from stillvec.teachers.encoder_model import KINDS, EncoderConfig, EncoderModel
+from stillvec.teachers.rust_panic import raise_panics
 
 _REQUIRED = {
     "hidden_act": "gelu",
@@ -68,17 +69,8 @@ class TokenizerFile:
 def read_encoder(folder: Path, dtype: torch.dtype) -> tuple[EncoderModel, TokenizerFile] | None:
     """Model and tokenizer, or None for a folder that is unusual."""
     try:
-        config = _read_config(json.loads((folder / "config.json").read_bytes()))
-        files = [*folder.glob("*.safetensors*")]
-        settings = json.loads((folder / "tokenizer_config.json").read_bytes())
-        kind = str(settings.get("tokenizer_class")).removesuffix("Fast")
-        if files != [folder / "model.safetensors"] or kind != _TOKENIZERS[config.model_type]:
-            return None
-        tokenizer = TokenizerFile(folder)
-        if not _is_plain(tokenizer, json.loads((folder / "tokenizer.json").read_bytes()), settings):
-            return None
-        model = EncoderModel(config)
-        _load_weights(model, files[0], dtype)
+        with raise_panics():
+            return _read_plain(folder, dtype)
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RuntimeError, RecursionError, SafetensorError):
         return None
     except (ArithmeticError, AssertionError):  # of torch's modules, about numbers in config.json
@@ -87,6 +79,20 @@ def read_encoder(folder: Path, dtype: torch.dtype) -> tuple[EncoderModel, Tokeni
         if type(error) is not Exception:
             raise
         return None
+
+
+def _read_plain(folder: Path, dtype: torch.dtype) -> tuple[EncoderModel, TokenizerFile] | None:
+    config = _read_config(json.loads((folder / "config.json").read_bytes()))
+    files = [*folder.glob("*.safetensors*")]
+    settings = json.loads((folder / "tokenizer_config.json").read_bytes())
+    kind = str(settings.get("tokenizer_class")).removesuffix("Fast")
+    if files != [folder / "model.safetensors"] or kind != _TOKENIZERS[config.model_type]:
+        return None
+    tokenizer = TokenizerFile(folder)
+    if not _is_plain(tokenizer, json.loads((folder / "tokenizer.json").read_bytes()), settings):
+        return None
+    model = EncoderModel(config)
+    _load_weights(model, files[0], dtype)
     return model, tokenizer
 
 

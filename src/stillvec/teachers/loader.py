@@ -31,6 +31,7 @@ from stillvec.teachers.digest import check_finite, digest_teacher, join_digests
 from stillvec.teachers.encoder_folder import read_encoder
 from stillvec.teachers.mpnet import use_fused_attention
 from stillvec.teachers.precision_choice import AGREEMENT, computes_bf16, try_bf16
+from stillvec.teachers.rust_panic import raise_panics
 from stillvec.teachers.sentence_head import SentenceHead
 from stillvec.teachers.sentence_modules import make_fetcher, read_sentence_head
 from stillvec.teachers.sequence_packing import TRIAL_TOKENS, detect_packing
@@ -103,7 +104,8 @@ def load_tokenizer(name: str = "minilm") -> SubwordTokenizer:
     from tokenizers import Tokenizer
 
     try:
-        return SubwordTokenizer(Tokenizer.from_file(str(folder / "tokenizer.json")))
+        with raise_panics():
+            return SubwordTokenizer(Tokenizer.from_file(str(folder / "tokenizer.json")))
     except Exception as error:  # what the package raises
         raise TeacherError(f"The tokenizer of teacher {name} cannot be read ({error}); download it again.") from None
 
@@ -227,7 +229,8 @@ def _load_by_transformers(
     with silence_transformers(), redirect_stderr(StringIO()) if gguf else nullcontext():  # its bar has no other switch
         try:
             options = {"trust_remote_code": remote, "local_files_only": offline, **tokenizer_options}
-            tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **options)
+            with raise_panics():
+                tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **options)
             options |= {"use_safetensors": None if unsafe else True, **model_options}
             options["attn_implementation"] = None  # the default: config.json may name a kernel on the hub
             model, report = transformers.AutoModel.from_pretrained(

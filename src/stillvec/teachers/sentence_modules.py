@@ -29,6 +29,8 @@ _OLD_NAMES = {  # settings of earlier versions, in the order in which modes are 
     "pooling_mode_lasttoken": "lasttoken",
 }
 _ACTIVATIONS = ("Identity", "Tanh", "ReLU", "GELU", "Sigmoid", "SiLU", "LeakyReLU", "ELU")  # of torch.nn
+_MAX_PATH = 200  # characters of the path of a module
+_MAX_DIM = 1 << 20  # of a vector
 NO_PROMPT = "off"  # the name of no prompt
 MODULES, CONFIG, LIMITS = "modules.json", "config_sentence_transformers.json", "sentence_bert_config.json"
 
@@ -67,11 +69,11 @@ def read_sentence_head(
     if kinds[:2] != ["Transformer", "Pooling"]:
         got = ", ".join(kinds) or "none"
         raise TeacherError.expected("Transformer, Pooling, ...", got, where="modules", path=reader.path(MODULES))
-    poolings, include_prompt = reader.read_pooling(str(modules[1].get("path", "")), dim)
+    poolings, include_prompt = reader.read_pooling(reader.check_path(modules[1]), dim)
     layers, columns = [], dim * len(poolings)
     for kind, part in zip(kinds[2:], modules[2:], strict=True):
         if kind == "Dense":
-            layers += reader.read_dense(str(part.get("path", "")), columns)
+            layers += reader.read_dense(reader.check_path(part), columns)
             columns = next(layer.out_features for layer in layers[::-1] if isinstance(layer, nn.Linear))
         elif kind == "Normalize":
             layers.append(UnitLength())
@@ -122,13 +124,22 @@ class _Reader:
             raise TeacherError.expected("a JSON object", got, path=self.path(file))
         return value
 
+    def check_path(self, module: dict[str, Any]) -> str:
+        """The subfolder of a module."""
+        folder = str(module.get("path", ""))
+        parts = Path(folder)
+        if len(folder) > _MAX_PATH or "\0" in folder or parts.is_absolute() or ".." in parts.parts:
+            where = self.path(MODULES)
+            raise TeacherError.expected("a subfolder", repr(folder[:60]), where="path", path=where, code="outside")
+        return folder
+
     def read_pooling(self, folder: str, dim: int) -> tuple[tuple[str, ...], bool]:
         file = f"{folder}/config.json"
         config = self.read_object(file, required=True)
         modes = config.get("pooling_mode") or [mode for old, mode in _OLD_NAMES.items() if config.get(old)] or "mean"
-        poolings = (modes,) if isinstance(modes, str) else (*modes,)
+        poolings = (*modes,) if isinstance(modes, list) else (modes,)
         for mode in poolings:
-            if mode not in POOLINGS:
+            if not isinstance(mode, str) or mode not in POOLINGS:
                 raise TeacherError.unknown("pooling", str(mode), POOLINGS)
         stated = config.get("embedding_dimension", config.get("word_embedding_dimension", dim))
         if stated != dim:
@@ -139,7 +150,7 @@ class _Reader:
         file = f"{folder}/config.json"
         config = self.read_object(file, required=True)
         n_in, n_out = config.get("in_features"), config.get("out_features")
-        if n_in != columns or not isinstance(n_out, int) or n_out < 1:
+        if n_in != columns or type(n_out) is not int or not 0 < n_out <= _MAX_DIM:
             got = f"{n_in!r} to {n_out!r}"
             raise TeacherError.expected(f"{columns} features to a number", got, where="Dense", path=self.path(file))
         if config.get("use_residual") or config.get("module_input_name", "sentence_embedding") != "sentence_embedding":
@@ -148,7 +159,7 @@ class _Reader:
         chosen = activation.rpartition(".")[2]
         if chosen not in _ACTIVATIONS or not activation.startswith("torch.nn."):
             raise TeacherError.unknown("activation", activation, _ACTIVATIONS)
-        linear = nn.Linear(n_in, n_out, bias=bool(config.get("bias", True)))
+        linear = nn.Linear(columns, n_out, bias=bool(config.get("bias", True)), device="meta")  # memory for none yet
         self._load(linear, folder)
         return [linear, getattr(nn, chosen)()]
 
@@ -162,7 +173,7 @@ class _Reader:
             raise TeacherError.expected(f"{expected}", got, where="Dense", path=self.path(file))
         if not all(bool(torch.isfinite(tensor).all()) for tensor in given.values()):
             raise TeacherError.expected("finite weights", "NaN or infinity", where="Dense", path=self.path(file))
-        linear.load_state_dict(given)
+        linear.load_state_dict(given, assign=True)
 
     def _read_weights(self, safe: str, pickled: str) -> dict[str, Tensor]:
         from safetensors import SafetensorError

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import TeacherError
+from stillvec.teachers.rust_panic import raise_panics
 from stillvec.vocabulary import WordSpans
 from stillvec.vocabulary.token_cache import concatenate_ranges
 
@@ -152,8 +153,9 @@ def _pre_tokenizers(config: Any) -> list[str]:
 def _special_tokens(backend: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Tokens before and after a text: BERT [CLS] … [SEP], XLNet … <sep><cls>, Llama <s> …"""
     try:
-        plain = backend.encode(_PROBE, add_special_tokens=False).ids
-        whole = backend.encode(_PROBE, add_special_tokens=True).ids
+        with raise_panics():
+            plain = backend.encode(_PROBE, add_special_tokens=False).ids
+            whole = backend.encode(_PROBE, add_special_tokens=True).ids
     except Exception as error:  # what the package raises
         raise TeacherError(f"The tokenizer cannot split {_PROBE!r} ({error}); download the model again.") from None
     for before in range(len(whole) - len(plain) + 1):

@@ -555,6 +555,46 @@ def test_a_head_with_a_number_in_place_of_an_array_is_refused(tmp_path: Path) ->
         load_head(tmp_path / "h")
 
 
+ICE = [(["ice", "snow"], ["B-X", "O"]), (["snow", "ice", "a"], ["O", "B-X", "B-Y"])] * 8
+PARTS = [(["ice", "snow"], ["NOUN|Case=Gen", "VERB"]), (["snow"], ["NOUN|Case=Gen|Number=Plur"])] * 8
+
+
+@pytest.mark.parametrize("sources", [None, True, [True, True], [{"columns": 4}, {"name": "b"}], [{"name": "a"}]])
+def test_a_head_on_several_sources_that_does_not_name_them_is_refused(tmp_path: Path, sources: Any) -> None:
+    fit([VECTORS, VECTORS], ICE, "tagger:epochs=1", out=tmp_path / "h")
+    change_manifest(tmp_path / "h", sources=sources)
+    with raises(FormatError, code="damaged", path=tmp_path / "h" / "manifest.json"):
+        load_head(tmp_path / "h")
+
+
+@pytest.mark.parametrize(
+    ("head", "data", "name", "number"),
+    [
+        ("span:epochs=1,size=4", [("[ice] and", "cold"), ("a [snow]", "warm")] * 8, "spans", 1 << 40),
+        ("span:epochs=1,size=4", [("[ice] and", "cold"), ("a [snow]", "warm")] * 8, "spans", 3),
+        ("primitives:epochs=1", PARTS, "longest", 1 << 40),
+        ("primitives:epochs=1", PARTS, "longest", 0),
+    ],
+)
+def test_a_head_with_an_absurd_number_is_refused(tmp_path: Path, head: str, data: Any, name: str, number: int) -> None:
+    """As many spans, or steps of decoding, as it says would take the memory or hours."""
+    fit(VECTORS, data, head, out=tmp_path / "h")
+    file = tmp_path / "h" / "head.safetensors"
+    arrays = {key: np.array(array) for key, array in map_tensors(file).items()}
+    assert name in arrays
+    write_tensors(file, arrays | {name: np.array([number])})
+    with raises(FormatError, code="damaged", path=file):
+        load_head(tmp_path / "h")
+
+
+def test_an_absurd_beam_is_refused(tmp_path: Path) -> None:
+    fit(VECTORS, PARTS, "primitives:epochs=1", out=tmp_path / "h")
+    settings = json.loads((tmp_path / "h" / "manifest.json").read_bytes())["settings"]
+    change_manifest(tmp_path / "h", settings=settings | {"beam": 1 << 40})
+    with raises(FormatError, code="damaged", path=tmp_path / "h" / "manifest.json"):
+        load_head(tmp_path / "h")
+
+
 @pytest.mark.parametrize("content", [b"\x93NUMPY\x01\x00\x10\x00{'shape': (((    ", b"", b"PK\x05\x06" + bytes(18)])
 def test_vectors_of_texts_that_cannot_be_read_are_refused(tmp_path: Path, content: bytes) -> None:
     """With a header cut short NumPy raised TokenError, which is no ValueError."""

@@ -34,6 +34,7 @@ VERSION = 1
 VECTORS = "vectors"
 _MANIFEST, _ARRAYS, _LABELS = "manifest.json", "head.safetensors", "labels.tsv"
 _KIND = "head"
+_MOST = {"spans": 2, "longest": 1000}  # arrays of one number: spans of an item, primitives of a tag
 
 
 def write_head(head: Head, path: str | os.PathLike[str], *, force: bool = False) -> None:
@@ -73,10 +74,6 @@ def load_head(path: str | os.PathLike[str]) -> Head:
         kind = settings_from(HEADS[name], settings if isinstance(settings, dict) else {"settings": settings}, _MANIFEST)
     except (UsageError, TypeError) as error:
         raise damage_error(folder / _MANIFEST, _KIND, error) from None
-    threshold, multilabel = manifest.get("threshold", 0.5), manifest.get("multilabel", False)
-    if type(threshold) not in (int, float) or not 0 <= threshold <= 1 or type(multilabel) is not bool:
-        problem = f"threshold {threshold!r:.40}, multilabel {multilabel!r:.40}"
-        raise damage_error(folder / _MANIFEST, _KIND, problem)
     text = decode_text((folder / _LABELS).read_bytes(), folder / _LABELS)
     labels = text.split("\n")[:-1]
     if len(labels) != manifest.get("labels") or len({*labels}) != len(labels):
@@ -84,6 +81,7 @@ def load_head(path: str | os.PathLike[str]) -> Head:
         raise FormatError.expected(what, f"{len(labels)} lines", path=folder / _LABELS)
     arrays = map_tensors(folder / _ARRAYS)
     _check_numbers(arrays, len(labels), folder / _ARRAYS)
+    _check_manifest(manifest, arrays, folder / _MANIFEST)
     vectors = load(folder / VECTORS, format="stillvec")
     head = Head(name, kind, vectors, labels, {key: np.asarray(array) for key, array in arrays.items()}, manifest)
     _try(head, folder / _ARRAYS)
@@ -94,10 +92,21 @@ def _check_numbers(arrays: Mapping[str, Any], n_labels: int, file: Path) -> None
     broken = [name for name, array in arrays.items() if array.dtype.kind == "f" and not np.isfinite(array).all()]
     if broken:
         raise damage_error(file, _KIND, f"numbers of {broken[0]!r} that are not finite")
-    if "n_labels" in arrays and arrays["n_labels"].tolist() != [
-        n_labels
-    ]:  # votes would be counted for as many as it says
+    if "n_labels" in arrays and arrays["n_labels"].tolist() != [n_labels]:  # as many votes would be counted
         raise damage_error(file, _KIND, f"not the {n_labels} labels of the head")
+    for name, most in _MOST.items():
+        if name in arrays and arrays[name].tolist() not in [[number] for number in range(1, most + 1)]:
+            raise damage_error(file, _KIND, f"{name!r} is not a number from 1 to {most:,}")
+
+
+def _check_manifest(manifest: Mapping[str, Any], arrays: Mapping[str, Any], file: Path) -> None:
+    threshold, multilabel = manifest.get("threshold", 0.5), manifest.get("multilabel", False)
+    if type(threshold) not in (int, float) or not 0 <= threshold <= 1 or type(multilabel) is not bool:
+        raise damage_error(file, _KIND, f"threshold {threshold!r:.40}, multilabel {multilabel!r:.40}")
+    sources = manifest.get("sources")
+    named = isinstance(sources, list) and all(isinstance(each, dict) and "name" in each for each in sources)
+    if "widths" in arrays and not (named and len(sources) == np.size(arrays["widths"])):
+        raise damage_error(file, _KIND, f"no name of each source of its vectors: {sources!r:.40}")
 
 
 def _try(head: Head, file: Path) -> None:

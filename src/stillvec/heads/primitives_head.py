@@ -23,6 +23,8 @@ from stillvec.heads.tagger_head import Tagger, iterate_states
 from stillvec.numerics.array_types import Floats, Rows
 from stillvec.registry import check_least
 
+_MAX_BEAM = 1000  # each has the state of a network
+
 
 @dataclass(frozen=True)
 class Primitives(Tagger):
@@ -34,6 +36,8 @@ class Primitives(Tagger):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_least(self, beam=1)
+        if self.beam > _MAX_BEAM:
+            raise UsageError.expected(f"at most {_MAX_BEAM}", self.beam, where="setting 'beam'")
 
     def fit(self, lesson: Lesson) -> Generator[float, None, Trained]:
         from stillvec.heads.networks import NetworkSettings, PaddedTexts  # torch takes seconds

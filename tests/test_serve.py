@@ -419,6 +419,19 @@ def test_the_root_redirects_to_the_docs(token: str | None) -> None:
         assert "/" not in create_app(_models()).openapi()["paths"]
 
 
+def test_a_slash_at_the_end_of_a_path_changes_nothing() -> None:
+    with TestClient(create_app(_models(), LIMITS, token="s3cret"), follow_redirects=False) as client:
+        headers = {"Authorization": "Bearer s3cret"}
+        for path, body in (("/vectors", {"words": ["king"]}), ("/v1/embeddings", {"input": "king"})):
+            plain, slash = (client.post(path + end, json=body, headers=headers) for end in ("", "/"))
+            assert (slash.status_code, slash.json()) == (200, plain.json())
+        assert client.get("/v1/models/", headers=headers).json() == client.get("/v1/models", headers=headers).json()
+        assert client.get("/health/").status_code == 200  # without a token, as /health
+        assert client.get("/metrics/").status_code == 401
+        assert client.get("/docs/", headers=headers).headers["location"].endswith("/docs")
+        assert _refused(client.get("/nothing/", headers=headers), 404)
+
+
 def test_the_description_has_this_servers_numbers(client: TestClient) -> None:
     description = client.get("/openapi.json").json()
     parts = description["components"]["schemas"]

@@ -71,6 +71,11 @@ def ask(client: TestClient, **request: Any) -> Any:
     return answer.json()
 
 
+def test_a_slash_at_the_end_of_the_path_changes_nothing(client: TestClient) -> None:
+    answer = client.post("/v1/predict/", json={"texts": TEXTS}, follow_redirects=False)
+    assert (answer.status_code, answer.json()) == (200, ask(client, texts=TEXTS))
+
+
 @pytest.mark.parametrize("name", ["weather", "topics", "near", "order"])
 def test_labels_and_probabilities_are_those_of_the_head(client: TestClient, heads: dict[str, Head], name: str) -> None:
     head, said = heads[name], ask(client, texts=TEXTS, model=name)

@@ -49,6 +49,8 @@ class RequestGuard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        if scope["path"] != f"{DOCS_PATH}/":  # the links of this page are relative, so a browser is redirected
+            scope = {**scope, "path": scope["path"].rstrip("/") or "/"}  # clients do not have to follow redirects
         exchange = _Exchange(scope, receive, send, self.limits.body)
         start = time.perf_counter()
         self.metrics.in_flight += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,6 @@ import pytest
 from stillvec import Vocabulary, WordVectors, evaluate
 from stillvec.errors import DatasetError
 from stillvec.evaluation.word_in_context import WordInContext, find_threshold, judge
-from stillvec.lexicons.sense_examples import PARTS, read_sense_pairs
 from stillvec.sense_table import SenseTable
 
 SYNSETS = {
@@ -37,14 +37,19 @@ def write_wordnet(folder: Path) -> Path:
 
 
 def test_pairs_of_examples_are_balanced_and_of_one_half(tmp_path: Path) -> None:
+    script = Path(__file__).resolve().parents[1] / "recipes" / "word_in_context.py"
+    if not script.exists():
+        pytest.skip("a wheel has no recipes")
+    recipe = runpy.run_path(str(script))
+    read_sense_pairs, parts = recipe["read_sense_pairs"], recipe["PARTS"]
     folder = write_wordnet(tmp_path / "wordnet")
-    halves = {part: [*read_sense_pairs(folder, part)] for part in PARTS}
+    halves = {part: [*read_sense_pairs(folder, part)] for part in parts}
     (pairs,) = [pairs for pairs in halves.values() if pairs]  # of one word
     assert {pair.word for pair in pairs} == {"bank"}
     assert [pair.same for pair in pairs].count(True) == [pair.same for pair in pairs].count(False) == 4
     sense = {example: number for number, examples in enumerate(SYNSETS["bank"]) for example in examples}
     assert all((sense[pair.one] == sense[pair.other]) == pair.same for pair in pairs)
-    assert pairs == [*read_sense_pairs(folder, next(part for part in PARTS if halves[part]))]
+    assert pairs == [*read_sense_pairs(folder, next(part for part in parts if halves[part]))]
 
 
 def make_vectors(*, senses: bool) -> WordVectors:

@@ -181,7 +181,6 @@ def train_model(
     evaluate: Callable[[], float] | None = None,
     per_epoch: int = 0,
     patience: int = 2,
-    unit: str = "steps",
 ) -> Generator[Progress, None, int]:
     """Train; `compute_loss(step, random)` is the mean loss of a batch. Returns the number of steps done.
 
@@ -206,7 +205,7 @@ def train_model(
                     checkpoint.remove()
                 raise divergence_error(trainer.rate, f"the loss went from {first:.3g} to {loss:.3g}")
             seconds = time.perf_counter() - start
-            yield Progress(Phase.TRAINING, number + 1, trainer.n_steps, unit, seconds, f"loss {loss:.3f}")
+            yield Progress(Phase.TRAINING, number + 1, trainer.n_steps, "steps", seconds, f"loss {loss:.3f}")
         is_end = number == trainer.n_steps - 1
         if evaluate is not None and per_epoch and ((number + 1) % per_epoch == 0 or is_end):
             trainer.model.eval()

@@ -103,15 +103,21 @@ def analyze_layers(
         check_count(value, name, least=least)
     if sample not in get_args(Sample):
         raise UsageError.unknown("sample of words", sample, get_args(Sample))
-    name, layer, cls, prompt = parse_teacher(teacher if teacher.startswith(PREFIX) else PREFIX + teacher)
-    if layer != "last" or cls or prompt:
-        raise UsageError.expected("a teacher without @LAYER, since all layers are compared", repr(teacher))
+    name = parse_name(teacher)
     corpus = open_corpus([texts])
     read = [] if corpus is None else [*islice(corpus.sentences(), n_sentences)]
     study = _LayerStudy(name, read, n_words, sample, k, seeds, cache)
     with show_progress(progress) as listener:
         steps = study.steps()
         return drain(steps if listener is None else relay(steps, listener))
+
+
+def parse_name(teacher: str) -> str:
+    """The teacher in `teacher:NAME` or `NAME`, of which all layers are read."""
+    name, layer, cls, prompt = parse_teacher(teacher if teacher.startswith(PREFIX) else PREFIX + teacher)
+    if layer != "last" or cls or prompt:
+        raise UsageError.expected("a teacher without @LAYER, since all layers are compared", repr(teacher))
+    return name
 
 
 @dataclass(frozen=True)

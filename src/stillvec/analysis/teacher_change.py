@@ -18,11 +18,12 @@ from typing import Any
 
 import numpy as np
 
+from stillvec.analysis.layer_information import parse_name
 from stillvec.analysis.value_change import ValueChange, compare_values
 from stillvec.corpus import CorpusSource, open_corpus
-from stillvec.errors import CorpusError, TeacherError, UsageError
+from stillvec.errors import CorpusError, TeacherError
 from stillvec.evaluation.evaluation_report import JsonRecord
-from stillvec.evaluation.teacher_states import PREFIX, StateReader, TeacherSource, parse_teacher
+from stillvec.evaluation.teacher_states import StateReader, TeacherSource
 from stillvec.heads.sequence_batches import SPECIAL
 from stillvec.input_checks import check_arguments, check_count
 from stillvec.numerics import cosines
@@ -86,20 +87,13 @@ def compare_teachers(
     """
     check_arguments(compare_teachers, locals())
     check_count(n_sentences, "n_sentences")
-    names = [_parse(name) for name in (teacher, against)]
+    names = [parse_name(name) for name in (teacher, against)]
     corpus = None if texts is None else open_corpus([texts])
     sentences = [] if corpus is None else [*islice(corpus.sentences(), n_sentences)]
     if corpus is not None and not sentences:
         raise CorpusError.expected("sentences", "none", where="texts")
     with show_progress(progress) as listener:
         return drain(_compare(names[0], names[1], sentences, cache), listener)
-
-
-def _parse(name: str) -> str:
-    parsed, layer, cls, prompt = parse_teacher(name if name.startswith(PREFIX) else PREFIX + name)
-    if layer != "last" or cls or prompt:
-        raise UsageError.expected("a teacher without @LAYER, since all layers are compared", repr(name))
-    return parsed
 
 
 def _compare(

@@ -71,9 +71,9 @@ def open_bytes(path: Path, error: type[InputError], *, name: str | None = None) 
         raise _archive_error(compression, stream, problem, name, error) from None
 
 
-def is_compressed(path: Path, error: type[InputError], *, name: str | None = None) -> bool:
+def is_compressed(path: Path, error: type[InputError]) -> bool:
     """Whether a file is compressed, by its first bytes."""
-    name = name or str(path)
+    name = str(path)
     try:
         _check_is_file(path, name, error)
         with open(path, "rb") as raw:

@@ -21,7 +21,7 @@ from stillvec import __version__
 from stillvec.errors import FormatError, UsageError
 from stillvec.files import FolderLayout, atomic_folder, check_replaceable, file_digest, read_object
 from stillvec.formats import load, write_folder
-from stillvec.formats.format import damage_error, decode_text, read_json, require_files
+from stillvec.formats.format import damage_error, decode_text, read_versioned, require_files, verify_checksums
 from stillvec.formats.stillvec_folder import HEAD_VERSION_KEY
 from stillvec.formats.stillvec_folder import LAYOUT as VECTORS_LAYOUT
 from stillvec.formats.tensors import map_tensors, write_tensors
@@ -119,20 +119,7 @@ def _try(head: Head, file: Path) -> None:
 
 def read_head_manifest(path: Path) -> dict[str, Any]:
     """The manifest of a head, its version checked."""
-    file, cure = path / _MANIFEST, "make one with stillvec fit"
-    if not path.exists():
-        raise FormatError.not_found(path, f"a {_KIND}", cure=cure)
-    if path.is_file() or not file.is_file():
-        raise FormatError.expected(f"the folder of a {_KIND}", "something else", path=path, cure=cure, code="no-head")
-    manifest = read_json(file)
-    version = manifest.get(HEAD_VERSION_KEY) if isinstance(manifest, dict) else None
-    if type(version) is not int or version < 1:
-        got = "vectors of words" if isinstance(manifest, dict) and "format" in manifest else "other content"
-        raise FormatError.expected(f"a {_KIND}", got, path=path, cure=cure, code="no-head")
-    if version > VERSION:
-        cure = "it was written by a newer stillvec: pip install --upgrade stillvec"
-        raise FormatError.expected(f"version 1 to {VERSION}", version, path=file, cure=cure, code="newer-version")
-    return dict(manifest)
+    return read_versioned(path, _KIND, HEAD_VERSION_KEY, VERSION, cure="make one with stillvec fit")
 
 
 def is_head(folder: str | os.PathLike[str]) -> bool:
@@ -142,14 +129,7 @@ def is_head(folder: str | os.PathLike[str]) -> bool:
 
 def verify_head(path: Path) -> tuple[str, ...]:
     """Compare the files of a head with the checksums in its manifest; return the names of these files."""
-    checksums = read_head_manifest(path).get("checksums")
-    if not isinstance(checksums, dict) or not checksums.keys() <= {*LAYOUT.names}:
-        raise damage_error(path / _MANIFEST, _KIND, "no checksums of its files")
-    require_files(path, tuple(checksums), _KIND)
-    for name, expected in checksums.items():
-        if (got := file_digest(path / name)) != expected:
-            raise FormatError.expected(f"checksum {expected}", got, path=path / name, code="checksum")
-    return tuple(checksums)
+    return verify_checksums(path, _KIND, read_head_manifest(path), LAYOUT.names)
 
 
 def _describe(folder: Path) -> str:

@@ -27,7 +27,17 @@ Scaling = Literal["center", "unit", "none"]
 _LENGTH = 2.0  # of a centred row, on average; chosen with benchmarks/text_scaling.py
 
 
-class TextVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class TextEstimator(BaseEstimator):  # type: ignore[misc]
+    """An estimator whose input is texts."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        return tags
+
+
+class TextVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TextEstimator):  # type: ignore[misc]
     """Texts to vectors: the weighted mean of the vectors of their words (n, dim), scaled; zero without a known word.
 
     >>> from stillvec import WordVectors
@@ -140,9 +150,3 @@ class TextVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     @property
     def _n_features_out(self) -> int:
         return self.vectors_.dim
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string = True
-        tags.input_tags.two_d_array = False
-        return tags

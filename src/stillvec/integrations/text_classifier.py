@@ -23,14 +23,16 @@ from stillvec.registry import create, require
 from stillvec.verbs.fitting import Packing, fit
 
 require("sklearn.base", "sklearn", "TextClassifier")
-from sklearn.base import BaseEstimator, ClassifierMixin  # noqa: E402
+from sklearn.base import ClassifierMixin  # noqa: E402
 from sklearn.utils.multiclass import check_classification_targets  # noqa: E402
 from sklearn.utils.validation import check_is_fitted, column_or_1d  # noqa: E402
+
+from stillvec.integrations.scikit_learn import TextEstimator  # noqa: E402
 
 _KIND = "label_type"  # in the manifest of a head: the kind of labels that are not strings
 
 
-class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class TextClassifier(ClassifierMixin, TextEstimator):  # type: ignore[misc]
     """A small model on word vectors that gives each text a label; prediction needs NumPy and SciPy alone.
 
     >>> from stillvec import WordVectors
@@ -154,12 +156,6 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         labels = names == "True" if kind == "b" else names.astype(casts[kind]) if kind in casts else names
         self._order = np.argsort(labels, kind="stable")
         self.classes_ = labels[self._order]
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string = True
-        tags.input_tags.two_d_array = False
-        return tags
 
 
 def _check_unit(unit: str, name: str) -> None:

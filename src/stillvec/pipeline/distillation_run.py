@@ -23,7 +23,7 @@ from stillvec.pipeline.memory_estimate import batch_bytes, check_memory, finish_
 from stillvec.pipeline.pass_checkpoint import Arrays, PassCheckpoint, facts_of_reading, facts_of_settings, partial_bytes
 from stillvec.pipeline.previous_result import PreviousResult, count_isolated
 from stillvec.pipeline.readers import MergedStatistics, Reader, ReadFacts, ReadTask
-from stillvec.pipeline.result_folders import describe_learner, describe_result, list_statistics
+from stillvec.pipeline.result_folders import describe_method, describe_result, list_statistics
 from stillvec.pipeline.settings import Distillation, decisive_settings, filter_words, format_preset, resolve_presets
 from stillvec.progress import Phase, Progress, format_bytes, relay
 from stillvec.result import MethodResult, MethodStatistics, Result
@@ -129,7 +129,7 @@ class Run:
         words = digest_json(self.settings.include_words)
         common = decisive_settings(self.settings) | {"words": words, "statistics": statistics}
         return {
-            name: Request("distill", describe_learner(learner) | common, self._digest_inputs)
+            name: Request("distill", describe_method(learner) | common, self._digest_inputs)
             for name, learner in self._learners.items()
         }
 

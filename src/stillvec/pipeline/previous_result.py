@@ -20,7 +20,7 @@ from stillvec.formats.manifest_view import corpora_of
 from stillvec.learners import LEARNERS, Learner
 from stillvec.learners.accumulators import HasEarlierDefaults
 from stillvec.notation import Spec
-from stillvec.pipeline.result_folders import describe_learner, describe_result, describe_teacher
+from stillvec.pipeline.result_folders import describe_method, describe_result, describe_teacher
 from stillvec.pipeline.settings import Distillation, from_manifest, parse_methods
 from stillvec.registry import settings_from
 from stillvec.result import Result
@@ -70,7 +70,7 @@ class PreviousResult:
         if len(learners) != 1:
             raise UsageError.expected("one method", f"{len(learners)}", where=f"--add-to {self.path}")
         (learner,) = learners.values()
-        new, old = describe_learner(learner), describe_learner(self.learner())
+        new, old = describe_method(learner), describe_method(self.learner())
         if new["method"] == old["method"]:
             new, old = new["settings"], old["settings"]
         changed = next((key for key in new if new[key] != old[key]), None)

@@ -26,11 +26,13 @@ from stillvec.pipeline.settings import Distillation, to_manifest
 from stillvec.progress import Phase, Progress
 from stillvec.refinement import refine_steps, unknown_steps
 from stillvec.refinement.pca import Pca
+from stillvec.registry import Registry
 from stillvec.result import MethodResult, MethodStatistics, Result
 from stillvec.statistics import STORED, Statistics
 from stillvec.vectors import WordVectors
 
 if TYPE_CHECKING:
+    from stillvec.baselines import Baseline
     from stillvec.pipeline.distillation_run import Run
     from stillvec.pipeline.pass_checkpoint import PassCheckpoint
     from stillvec.pipeline.training_run import TrainingRun
@@ -40,8 +42,8 @@ _EARLY_BYTES = 32 << 20  # of statistics; fewer are written after the vectors
 _LIBRARIES = ("numpy", "scipy", "torch", "transformers", "tokenizers", "safetensors")
 
 
-def describe_learner(learner: Learner) -> dict[str, Any]:
-    return {"method": LEARNERS.name_of(learner), "settings": dataclasses.asdict(learner)}  # type: ignore[call-overload]
+def describe_method(method: Learner | Baseline, registry: Registry[Any] = LEARNERS) -> dict[str, Any]:
+    return {"method": registry.name_of(method), "settings": dataclasses.asdict(method)}  # type: ignore[arg-type]
 
 
 def describe_teacher(teacher: Teacher) -> dict[str, Any]:
@@ -80,7 +82,7 @@ def describe_result(
     if settings.dim is not None and not isinstance(learner, HasDim):
         vectors = Pca(settings.dim)(vectors)
     manifest = {
-        **describe_learner(learner),
+        **describe_method(learner),
         "notes": dict(finished.notes),
         "distillation": to_manifest(settings),
         "teacher": dict(teacher),

@@ -19,7 +19,7 @@ from stillvec.formats.request import Request, digest_json
 from stillvec.memory import RESERVE
 from stillvec.pipeline.corpus_counts import digest_corpus, find_terms, select_text
 from stillvec.pipeline.count_pool import count_corpus, start_count
-from stillvec.pipeline.result_folders import complete, describe_program
+from stillvec.pipeline.result_folders import complete, describe_method, describe_program
 from stillvec.pipeline.settings import Training, decisive_settings, to_manifest
 from stillvec.progress import Phase, Progress, relay
 from stillvec.result import MethodResult, Result
@@ -120,7 +120,7 @@ class TrainingRun:
         """What decides each result, by its name."""
         common = decisive_settings(self.settings) | {"words": digest_json(self.settings.include_words)}
         return {
-            name: Request("train", _describe_method(baseline) | common, self._digest_inputs)
+            name: Request("train", describe_method(baseline, BASELINES) | common, self._digest_inputs)
             for name, baseline in self.baselines.items()
         }
 
@@ -199,7 +199,7 @@ class TrainingRun:
         trained = {"sentences": text.n_sentences, "words": text.n_words, "seconds": round(seconds, 3)}
         trained["words_a_second"] = round(text.n_words * settings["epochs"] / max(seconds, 1e-9))
         manifest = {
-            **_describe_method(baseline),
+            **describe_method(baseline, BASELINES),
             "training": to_manifest(self.settings),
             **self.facts,
             "seed": self.settings.seed,
@@ -210,10 +210,6 @@ class TrainingRun:
         }
         vectors = learnt.vectors if self.settings.context_table else learnt.vectors.with_matrix(learnt.vectors.matrix)
         return complete(vectors, manifest, self.settings.oov)
-
-
-def _describe_method(baseline: Baseline) -> dict[str, Any]:
-    return {"method": BASELINES.name_of(baseline), "settings": dataclasses.asdict(baseline)}
 
 
 def _warn_missing(name: str, vocabulary: Vocabulary, vectors: WordVectors) -> None:

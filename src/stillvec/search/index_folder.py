@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec import __version__
-from stillvec.errors import FormatError, UsageError
+from stillvec.errors import UsageError
 from stillvec.files import FolderLayout, file_digest, read_object
 from stillvec.formats import load
-from stillvec.formats.format import damage_error, read_json, require_files
+from stillvec.formats.format import damage_error, read_versioned, require_files, verify_checksums
 from stillvec.formats.stillvec_folder import INDEX_VERSION_KEY
 from stillvec.formats.stillvec_folder import LAYOUT as VECTORS_LAYOUT
 from stillvec.formats.tensors import map_tensors, write_tensors
@@ -142,40 +142,12 @@ def read_index(path: Path) -> IndexContent:
 
 def read_index_manifest(path: Path) -> dict[str, Any]:
     """The manifest of an index, its version checked."""
-    file = path / _MANIFEST
-    if not path.exists():
-        raise FormatError.not_found(path, f"a {_KIND}", cure="make one with stillvec index")
-    if path.is_file() or not file.is_file():
-        cure = "make one with stillvec index"
-        raise FormatError.expected(f"the folder of a {_KIND}", "something else", path=path, cure=cure, code="no-index")
-    manifest = read_json(file)
-    version = manifest.get(INDEX_VERSION_KEY) if isinstance(manifest, dict) else None
-    if type(version) is not int or version < 1:
-        cure = "make an index of documents with stillvec index"
-        got = "other content"
-        if isinstance(manifest, dict) and "format" in manifest:
-            got = "vectors of words"
-        raise FormatError.expected(f"a {_KIND}", got, path=path, cure=cure, code="no-index")
-    if version > VERSION:
-        cure = "it was written by a newer stillvec: pip install --upgrade stillvec"
-        raise FormatError.expected(f"version 1 to {VERSION}", version, path=file, cure=cure, code="newer-version")
-    return dict(manifest)
+    return read_versioned(path, _KIND, INDEX_VERSION_KEY, VERSION, cure="make one with stillvec index")
 
 
 def verify_index(path: Path) -> tuple[str, ...]:
     """Compare the files of an index with the checksums in its manifest; return the names of these files."""
-    checksums = read_index_manifest(path).get("checksums")
-    if not isinstance(checksums, dict) or not checksums.keys() <= {*LAYOUT.names}:
-        raise damage_error(path / _MANIFEST, _KIND, "no checksums of its files")
-    require_files(path, tuple(checksums), _KIND)
-    for name in checksums:
-        verify_file(path, name, checksums)
-    return tuple(checksums)
-
-
-def verify_file(path: Path, name: str, checksums: Mapping[str, str]) -> None:
-    if (got := file_digest(path / name)) != checksums.get(name):
-        raise FormatError.expected(f"checksum {checksums.get(name)}", got, path=path / name, code="checksum")
+    return verify_checksums(path, _KIND, read_index_manifest(path), LAYOUT.names)
 
 
 def _list_files(folder: Path) -> list[str]:

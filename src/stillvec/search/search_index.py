@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 from stillvec.errors import FormatError, MissingExtra, UsageError
 from stillvec.files import atomic_folder, reserve_output
+from stillvec.formats.format import verify_file
 from stillvec.input_checks import check_arguments
 from stillvec.numerics import top_k
 from stillvec.search.approximate_search import ApproximateIndex
-from stillvec.search.index_folder import GRAPH, LAYOUT, IndexContent, read_index, verify_file
+from stillvec.search.index_folder import GRAPH, LAYOUT, IndexContent, read_index
 from stillvec.search.snippets import SnippetMaker
 from stillvec.search.text_encoder import TextEncoder
 from stillvec.vocabulary.word_numbering import WordNumbering

@@ -14,7 +14,7 @@ from stillvec.corpus import Corpus
 from stillvec.errors import UsageError
 from stillvec.evaluation import evaluate
 from stillvec.evaluation.tasks import split_tasks
-from stillvec.files import atomic_file, cache_folder, check_replaceable
+from stillvec.files import FolderLayout, atomic_file, cache_folder, check_replaceable
 from stillvec.files.path_names import unique_names
 from stillvec.formats import FORMATS, format_by_ending, load, local_path, read_manifest
 from stillvec.formats.request import Request
@@ -94,6 +94,14 @@ class RecipeStep:
         if self.target is None or (request is not None and request.has_settings_of(self.target)):
             return  # the verb itself finds out whether it is finished
         check_replaceable(self.target, LAYOUT, force=options["force"])
+
+    def check_place(self, layout: FolderLayout | None, options: Mapping[str, Any]) -> None:
+        """Refuse a target that cannot be written; whether an existing one is finished, the verb itself finds out."""
+        try:
+            check_replaceable(self.target or "", layout, force=options["force"])
+        except UsageError as error:
+            if error.code != "exists":
+                raise
 
     def run(self, options: Mapping[str, Any], written: Sequence[str]) -> Outcome:
         """Call the verb; `written` are the paths of the vectors that earlier steps wrote."""
@@ -238,12 +246,7 @@ class _Convert(RecipeStep):
     replace_space: str | None = None
 
     def check(self, options: Mapping[str, Any]) -> None:
-        layout = FORMATS[self.format or format_by_ending(Path(self.out))].layout
-        try:
-            check_replaceable(self.out, layout, force=options["force"])
-        except UsageError as error:
-            if error.code != "exists":  # the verb itself finds out whether it is finished
-                raise
+        self.check_place(FORMATS[self.format or format_by_ending(Path(self.out))].layout, options)
 
     def run(self, options: Mapping[str, Any], written: Sequence[str]) -> Outcome:
         given = {"format": self.format, "replace_space": self.replace_space, "force": options["force"]}
@@ -270,11 +273,7 @@ class _Fit(RecipeStep):
         create(HEADS, self.head)
         locate_parts(Path(self.on))
         read_options(self.options, parse_spec(self.head).name)
-        try:
-            check_replaceable(self.out, HEAD_LAYOUT, force=options["force"])
-        except UsageError as error:
-            if error.code != "exists":  # the verb itself finds out whether it is finished
-                raise
+        self.check_place(HEAD_LAYOUT, options)
 
     def run(self, options: Mapping[str, Any], written: Sequence[str]) -> Outcome:
         names = ("head", "options", "out", "multilabel", "text_field", "label_field", "packing", "seed", "seeds")

@@ -104,8 +104,9 @@ def _check_manifest(manifest: Mapping[str, Any], arrays: Mapping[str, Any], file
     if type(threshold) not in (int, float) or not 0 <= threshold <= 1 or type(multilabel) is not bool:
         raise damage_error(file, _KIND, f"threshold {threshold!r:.40}, multilabel {multilabel!r:.40}")
     sources = manifest.get("sources")
-    named = isinstance(sources, list) and all(isinstance(each, dict) and "name" in each for each in sources)
-    if "widths" in arrays and not (named and len(sources) == np.size(arrays["widths"])):
+    items = sources if isinstance(sources, list) else []
+    named = all(isinstance(item, dict) and "name" in item for item in items)
+    if "widths" in arrays and not (named and len(items) == np.size(arrays["widths"])):
         raise damage_error(file, _KIND, f"no name of each source of its vectors: {sources!r:.40}")
 
 

@@ -76,6 +76,11 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
+def restore_signals() -> None:
+    for number in (signal.SIGINT, signal.SIGHUP):  # ignored in background jobs of a shell, and under nohup
+        signal.signal(number, signal.SIG_DFL)
+
+
 def start(text: Path, room: Path) -> Any:
     """A training that has just begun."""
     room.mkdir(exist_ok=True)
@@ -86,7 +91,7 @@ def start(text: Path, room: Path) -> Any:
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "TMPDIR": str(room)},
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs ignore it
+        preexec_fn=restore_signals,
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "training\n"

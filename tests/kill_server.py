@@ -19,7 +19,7 @@ import torch
 
 from stillvec.cli import main
 from stillvec.encoding import BatchBudget
-from stillvec.pipeline import pass_checkpoint
+from stillvec.pipeline import pass_checkpoint, result_folders
 from stillvec.training import checkpoint
 
 CHANGES = ("os.rename", "os.remove", "os.rmdir", "os.mkdir")  # audit events of Python, raised before the change
@@ -103,6 +103,7 @@ if __name__ == "__main__":
     BatchBudget.for_teacher = staticmethod(lambda *_: BatchBudget(256, 32))  # type: ignore[assignment]
     pass_checkpoint.EVERY, pass_checkpoint._TIMES = 0.0, 0  # a checkpoint after each batch
     checkpoint._EVERY = 0.0
+    result_folders._EARLY_BYTES = 5000  # some methods have more, some fewer
     torch.set_num_threads(1)
     sys.addaudithook(watch)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)

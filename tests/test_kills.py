@@ -48,6 +48,10 @@ COMMANDS = {
     "adapt": "adapt MODEL --step prune:sparsity=0.4 --step prune:sparsity=0.6 --quiet --out out",
     "adapt-trained": "adapt MODEL --step pretrain:text=corpus.txt,max_steps=8,length=16 --device cpu --quiet --out out",
     "fit": "fit IN/one --on IN/labels.txt --head cnn:epochs=4 --device cpu --quiet --out out",
+    "fit-pair": "fit IN/one --on IN/pairs.txt --head pair:hidden=8,epochs=4 --device cpu --quiet --out out",
+    "fit-span": "fit IN/one --on IN/entities.jsonl --head span:size=8,epochs=4 --device cpu --quiet --out out",
+    "fit-tagger": "fit IN/one --on IN/tags.txt --head tagger:epochs=4 --device cpu --quiet --out out",
+    "fit-primitives": "fit IN/one --on IN/tags.txt --head primitives:epochs=4 --device cpu --quiet --out out",
     "run": "run recipe.toml --context-cache cache --quiet",
 }
 SLOW = (
@@ -57,6 +61,10 @@ SLOW = (
     "distill-paragraphs",
     "convert-folder",
     "index-add",
+    "fit-pair",
+    "fit-span",
+    "fit-tagger",
+    "fit-primitives",
 )  # only in the long form
 RESUMED = ("distill", "train", "run", "adapt", "fit")
 PLACES = {"distill-trained": "out/decontextualized", "train": "out/glove"}
@@ -167,6 +175,19 @@ def read_tree(folder: Path) -> dict[str, bytes]:
     }
 
 
+def write_labelled(folder: Path) -> None:
+    """Pairs of texts, spans and tags, labelled by nothing that can be learnt."""
+    pairs, entities, tags = [], [], []
+    for number, text in enumerate(TEXTS):
+        words = text.split()
+        pairs.append(f"{'ab'[number % 2]}\t{text}\t{TEXTS[number - 1]}")
+        entities.append(json.dumps({"words": words, "spans": [[0, 1, "ab"[number % 2]]]}))
+        tags.append("".join(f"{word} {'AB'[at % 2]}|{'CD'[number % 2]}\n" for at, word in enumerate(words)))
+    (folder / "pairs.txt").write_text("\n".join(pairs), "utf-8")
+    (folder / "entities.jsonl").write_text("\n".join(entities), "utf-8")
+    (folder / "tags.txt").write_text("\n".join(tags), "utf-8")
+
+
 @pytest.fixture(scope="module")
 def runs(model: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
     root = tmp_path_factory.mktemp("kills")
@@ -182,6 +203,7 @@ def runs(model: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]
     assert main([*call.split(), "--out", str(inputs / "index")]) == 0
     labels = "".join(f"{'ab'[number % 2]} {text}\n" for number, text in enumerate(TEXTS))
     (inputs / "labels.txt").write_text(labels, "utf-8")
+    write_labelled(inputs)
     assert main(["fit", str(inputs / "one"), "--on", str(inputs / "labels.txt"), "--out", str(inputs / "head")]) == 0
     call = f"adapt {model} --step prune:sparsity=0.1 --quiet --out {inputs / 'adapted'}"
     assert main(call.split()) == 0

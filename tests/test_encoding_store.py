@@ -419,3 +419,22 @@ def test_what_a_store_says_of_itself_can_be_read(place: Path) -> None:
         "scale": 1.0,
         "shapes": {"contexts": [2, 6], "words": [4], "lengths": [2], "states": [4, 6]},
     }
+
+
+def test_a_run_killed_before_it_forgot_its_checkpoint_leaves_a_store_like_any_other(place: Path) -> None:
+    writer = ContextWriter(place, 6, states=False, checkpoint=place.parent / "out.checkpoint")
+    words, lengths, contexts, _ = rows([2, 3])
+    writer.add(words, lengths, contexts)
+    writer.save_state()
+    assert writer._part is not None
+    assert (writer._part / "checkpoint").exists()
+    killed = shutil.copytree(writer._part, place.parent / "killed")
+    writer.close()
+    whole = sorted(path.name for path in place.iterdir())
+    (place / "checkpoint").write_bytes((killed / "checkpoint").read_bytes())
+    Contexts.open(place)
+    assert (
+        sorted(path.name for path in place.iterdir())
+        == whole
+        == ["contexts.f16", "lengths.i32", "store.json", "words.i32"]
+    )

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -13,13 +18,16 @@ from torch import Tensor
 
 from stillvec.learners import x2static
 from stillvec.learners.context_blocks import ContextBlock
+from stillvec.learners.table_memory import FinishScale, finish_peak
 from stillvec.learners.whitened_context import WhitenedContext
 from stillvec.learners.x2static import LogisticTable, X2Static, X2StaticBatch, gradient_per_target, gradient_shared
 from stillvec.registry import settings_from
 from stillvec.teachers.device import torch_threads
+from stillvec.training.loop_compiler import COMPILER_BYTES
 from stillvec.training.negative_sampling import NegativeSampler, keep_probability
 from stillvec.training.optimizers import RowAdam
 from stillvec.training.schedule import Schedule
+from stillvec.vocabulary import Vocabulary
 
 WORDS = 7
 
@@ -307,3 +315,34 @@ def test_the_papers_settings_are_the_papers() -> None:
     assert (
         settings_from(X2Static, {"settings": "gupta-jaggi-2021", "context": "paragraph"}).contexts().min_sentences == 3
     )
+
+
+def test_the_memory_told_includes_that_of_the_compiler() -> None:
+    words = Vocabulary([f"w{number}" for number in range(2048)], [1] * 2048)
+    few, many = (
+        FinishScale(words, 511),
+        FinishScale(words, 512),
+    )  # a table of 2^20 numbers is trained by a compiled loop
+    assert finish_peak(X2Static(), many) - finish_peak(X2Static(), few) > COMPILER_BYTES
+    assert finish_peak(X2Static(shared_negatives=5), many) - finish_peak(X2Static(shared_negatives=5), few) < 1e6
+    (streamed,) = X2Static(stream=True).specs().values()
+    assert streamed.text_bytes(tiny_teacher(["w"]), words, 9, 1) < COMPILER_BYTES  # 16 dimensions
+
+
+@pytest.mark.slow
+def test_the_compiler_takes_no_more_than_is_told(tmp_path: Path) -> None:
+    pytest.importorskip("numba")
+    code = """
+import torch
+from stillvec.memory import peak_memory, reset_peak, resident_memory
+from stillvec.learners.x2static import _find_compiled_step
+state = [torch.ones(2049, 512) for _ in range(3)]
+reset_peak()
+before = resident_memory()
+step = _find_compiled_step()
+step(state, torch.ones(20, 512), torch.arange(500), torch.arange(500) % 20, 100, 0.1)
+print(peak_memory() - before)
+"""
+    environment = {**os.environ, "STILLVEC_CACHE": str(tmp_path)}  # nothing is compiled yet
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert 0.5 * COMPILER_BYTES < int(done.stdout) <= COMPILER_BYTES

@@ -70,11 +70,14 @@ class Contexts:
     @classmethod
     def open(cls, path: Path) -> Contexts:
         try:
-            return cls(**_read_store(path), path=path)
+            store = cls(**_read_store(path), path=path)
         except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
             raise FormatError(
                 f"{path} is not a context cache; remove it, and it will be written again.", path=path
             ) from None
+        with suppress(OSError):  # it waits for no checkpoint any more; the run that completed it may have been killed
+            (path / CHECKPOINT_FILE).unlink()
+        return store
 
 
 def shard_path(path: Path, name: str) -> Path:
@@ -186,7 +189,6 @@ class ContextWriter:
             if not self.path.is_dir():
                 raise
             shutil.rmtree(self._part, ignore_errors=True)  # another run was faster: its store is the same
-        (self.path / CHECKPOINT_FILE).unlink(missing_ok=True)
         self._part = None
         return Contexts.open(self.path)
 

@@ -27,11 +27,13 @@ from torch import Tensor
 from stillvec.errors import MissingExtra, UsageError
 from stillvec.learners.context_blocks import ContextBlock
 from stillvec.learners.stored_contexts import StoredContexts
+from stillvec.learners.table_memory import FinishScale
 from stillvec.learners.trained_learner import TrainedLearner
 from stillvec.learners.training_loop import BatchResult, RateAt
 from stillvec.learners.whitened_context import WhitenedContext
 from stillvec.learners.whitening import Whitening, whiten_contexts
 from stillvec.registry import check_least, check_positive
+from stillvec.training.loop_compiler import COMPILER_BYTES
 from stillvec.training.negative_sampling import NegativeSampler, keep_probability
 from stillvec.training.optimizers import RowAdam, split_rows, sum_segments
 from stillvec.training.step_graph import (
@@ -102,6 +104,10 @@ class X2Static(TrainedLearner):
     def contexts(self) -> StoredContexts:
         min_sentences = self.min_sentences if self.context == "paragraph" else 1
         return StoredContexts(self.layer, self.context, min_sentences=min_sentences)
+
+    def model_bytes(self, scale: FinishScale) -> int:
+        is_compiled = len(scale.vocabulary) * scale.dim >= _MIN_COMPILED and not self.shared_negatives
+        return super().model_bytes(scale) + (COMPILER_BYTES if is_compiled else 0)
 
     def model(self, counts: Tensor, sample: Iterable[ContextBlock], width: int, device: torch.device) -> LogisticTable:
         return LogisticTable(self, counts, sample, width, device)

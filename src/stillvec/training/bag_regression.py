@@ -48,13 +48,16 @@ def solve_system(system: BagSystem, ridge: float, iterations: int) -> tuple[Any,
     direction = preconditioned = preconditioner * residual
     strength = (residual * preconditioned).sum(0)
     for _ in range(iterations):
-        image = by_word @ (by_text @ direction) + ridge * direction
+        image = by_word @ (by_text @ direction)
+        image += ridge * direction
         size = strength / (direction * image).sum(0).clip(1e-30)
-        solution = solution + size * direction
-        residual = residual - size * image
+        solution += size * direction
+        residual -= size * image
+        del image, preconditioned  # tables of all words
         preconditioned = preconditioner * residual
         previous, strength = strength, (residual * preconditioned).sum(0)
-        direction = preconditioned + strength / previous.clip(1e-30) * direction
+        direction *= strength / previous.clip(1e-30)
+        direction += preconditioned
     lengths = [float(np.linalg.norm(_to_numpy(matrix))) for matrix in (residual, goal)]
     return solution, lengths[0] / max(lengths[1], 1e-30)
 

@@ -12,6 +12,7 @@ from stillvec.files.private_files import create_private_folder, is_private
 from stillvec.files.user_cache import cache_folder
 from stillvec.registry import require
 
+COMPILER_BYTES = 160 << 20  # that numba, LLVM and the machine code of a few loops take
 F = TypeVar("F", bound=Callable[..., Any])
 
 # Sums may be reordered, and so vectorised; NaN and infinity keep their meaning, since divergence must be noticed.

@@ -546,6 +546,15 @@ def test_a_tokenizer_that_panics_is_refused(tmp_path: Path, capfd: pytest.Captur
     assert "panicked" in capfd.readouterr().err
 
 
+def test_an_unknown_token_that_is_not_in_the_vocabulary_is_refused(tmp_path: Path) -> None:
+    """transformers looks up its number as that of the unknown token, without end."""
+    write_tiny_model(tmp_path / "t", "llama3")
+    file = tmp_path / "t" / "tokenizer_config.json"
+    file.write_text(json.dumps(json.loads(file.read_bytes()) | {"unk_token": ""}))
+    with raises(TeacherError, match="unk_token"):
+        load_teacher(str(tmp_path / "t"), device="cpu")
+
+
 def test_a_head_with_a_number_in_place_of_an_array_is_refused(tmp_path: Path) -> None:
     fit(VECTORS, [("ice", "cold"), ("fire", "warm")] * 10, "knn", out=tmp_path / "h")
     file = tmp_path / "h" / "head.safetensors"

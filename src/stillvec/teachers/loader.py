@@ -295,6 +295,10 @@ def _backend(tokenizer: Any, name: str) -> Any:
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
         raise TeacherError(_NO_OFFSETS.format(name))
+    unknown = getattr(tokenizer, "unk_token", None)
+    if unknown is not None and backend.token_to_id(unknown) is None:  # transformers would ask for it for ever
+        where = f"unk_token of teacher {name}"
+        raise TeacherError.expected("a token of the vocabulary", repr(unknown), where=where)
     return backend
 
 

@@ -158,7 +158,7 @@ class Additive:
 
     def finish(self, statistics: Mapping[str, Statistics]) -> Result:
         sentences = statistics["sentences"]
-        prior = _join_states(statistics["states"], statistics["alone"]) if self.prior else None
+        prior = join_states(statistics["states"], statistics["alone"]) if self.prior else None
         matrix, residual = solve_additive(sentences, self.ridge, self.iterations, prior)
         if self.centred:
             matrix = remove_directions(matrix, sentences.vocabulary, self.directions)
@@ -192,13 +192,13 @@ def solve_additive(
     return to_numpy(prior + solution), residual
 
 
-def _join_states(states: Statistics, alone: Statistics) -> Array:
+def join_states(states: Statistics, alone: Statistics) -> Array:
     """[mean state in its contexts; state alone] of each word (V, 2D), centred, of length one."""
     isolated, means = (_direct(WordMeans(part).mean()) for part in (alone, states))
     n_contexts = np.where(states.vocabulary.counts > 0, states["sum:contexts"], 0).astype(np.float32)[:, None]
     weights = np.sqrt(np.minimum(n_contexts, _RELIABLE))
     reliable = isolated * weights
-    onto = _invert_moments(reliable.T @ reliable, reliable.T @ (means * weights))
+    onto = invert_moments(reliable.T @ reliable, reliable.T @ (means * weights))
     shrunk = (n_contexts * means + _PRIOR_CONTEXTS * (isolated @ onto)) / (n_contexts + _PRIOR_CONTEXTS)
     return np.concatenate([shrunk, isolated], axis=1).astype(np.float32)
 
@@ -208,7 +208,7 @@ def _direct(matrix: Array) -> Array:
     return unit_rows(rows - rows.mean(axis=0))
 
 
-def _invert_moments(moments: Array, products: Array) -> Array:
+def invert_moments(moments: Array, products: Array) -> Array:
     """(moments + penalty)⁻¹ products, the penalty a share of the mean of the diagonal."""
     moments = np.asarray(moments, np.float64)
     penalty = _STATE_RIDGE * np.trace(moments) / len(moments) + 1e-30
@@ -219,10 +219,10 @@ def _map_states(a: Any, goal: Any, states: Array) -> Any:
     """The states (V, E) mapped to sentence vectors by ridge regression (V, D), in the arrays of the system."""
     if isinstance(goal, np.ndarray):
         bags = a @ states
-        return states @ _invert_moments(bags.T @ bags, states.T @ goal)
+        return states @ invert_moments(bags.T @ bags, states.T @ goal)
     import torch
 
     rows = torch.from_numpy(states).to(goal.device)
     bags = a @ rows
-    onto = _invert_moments(to_numpy(bags.T @ bags), to_numpy(rows.T @ goal))
+    onto = invert_moments(to_numpy(bags.T @ bags), to_numpy(rows.T @ goal))
     return rows @ torch.from_numpy(onto).to(goal.device)

@@ -564,6 +564,7 @@ def test_a_head_with_a_number_in_place_of_an_array_is_refused(tmp_path: Path) ->
         load_head(tmp_path / "h")
 
 
+COLD = [("ice", "cold"), ("fire", "warm")] * 10
 ICE = [(["ice", "snow"], ["B-X", "O"]), (["snow", "ice", "a"], ["O", "B-X", "B-Y"])] * 8
 PARTS = [(["ice", "snow"], ["NOUN|Case=Gen", "VERB"]), (["snow"], ["NOUN|Case=Gen|Number=Plur"])] * 8
 
@@ -594,6 +595,43 @@ def test_a_head_with_an_absurd_number_is_refused(tmp_path: Path, head: str, data
     write_tensors(file, arrays | {name: np.array([number])})
     with raises(FormatError, code="damaged", path=file):
         load_head(tmp_path / "h")
+
+
+@pytest.mark.parametrize(("head", "name"), [("attention:epochs=1", "enter"), ("span:size=4,epochs=1", "enter")])
+def test_a_head_with_numbers_that_overflow_is_refused(tmp_path: Path, head: str, name: str) -> None:
+    """Its products were infinite, of which NumPy warned."""
+    spans = [((words, (0, 1)), "xy"[number % 2]) for number, (words, _) in enumerate(ICE)]
+    fit(VECTORS, spans if head.startswith("span") else COLD, head, out=tmp_path / "h")
+    file = tmp_path / "h" / "head.safetensors"
+    arrays = {key: np.array(array) for key, array in map_tensors(file).items()}
+    arrays[name].flat[:] = 3e38
+    write_tensors(file, arrays)
+    with raises(FormatError, code="damaged", path=file):
+        load_head(tmp_path / "h")
+
+
+@pytest.mark.parametrize("name", ["texts", "text_ends", "labels"])
+def test_a_head_of_neighbours_without_its_texts_is_refused(tmp_path: Path, name: str) -> None:
+    """`explain` raised KeyError or IndexError."""
+    fit(VECTORS, COLD, "knn", out=tmp_path / "h")
+    file = tmp_path / "h" / "head.safetensors"
+    arrays = {key: np.array(array) for key, array in map_tensors(file).items()}
+    for changed in ({}, {name: arrays[name][:1]} if name != "texts" else {}):
+        write_tensors(file, {key: array for key, array in arrays.items() if key != name} | changed)
+        with raises(FormatError, code="damaged", path=file):
+            load_head(tmp_path / "h")
+
+
+def test_an_infinite_scale_is_reported_without_a_warning_of_numpy(tmp_path: Path) -> None:
+    write_folder(WordVectors(["ice", "snow"], np.full((2, 64), 127, np.float32)), tmp_path / "v", {}, packed="int8")
+    file = tmp_path / "v" / "vectors.safetensors"
+    arrays = {key: np.array(array) for key, array in map_tensors(file).items()}
+    arrays["codes"][0, 0], arrays["scales"][0] = 0, np.inf  # their product is not a number
+    write_tensors(file, arrays)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with raises(FormatError):
+            load(tmp_path / "v")
 
 
 def test_an_absurd_beam_is_refused(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def _pack_steps(matrix: Array) -> Arrays | None:
 
 def _unpack_steps(arrays: Mapping[str, Array], rows: slice, dim: int) -> Array:
     scales = arrays["scales"][rows]
-    with np.errstate(over="ignore"):  # a damaged scale; the caller reports infinity
+    with np.errstate(over="ignore", invalid="ignore"):  # a damaged scale; the caller reports what is not finite
         return np.multiply(arrays["codes"][rows], scales[:, None], dtype=scales.dtype)
 
 

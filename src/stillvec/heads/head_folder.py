@@ -34,6 +34,7 @@ VERSION = 1
 VECTORS = "vectors"
 _MANIFEST, _ARRAYS, _LABELS = "manifest.json", "head.safetensors", "labels.tsv"
 _KIND = "head"
+_LARGEST = 1e12  # of the numbers of a head: products of larger ones overflow
 _MOST = {"spans": 2, "longest": 1000}  # arrays of one number: spans of an item, primitives of a tag
 
 
@@ -89,9 +90,13 @@ def load_head(path: str | os.PathLike[str]) -> Head:
 
 
 def _check_numbers(arrays: Mapping[str, Any], n_labels: int, file: Path) -> None:
-    broken = [name for name, array in arrays.items() if array.dtype.kind == "f" and not np.isfinite(array).all()]
-    if broken:
-        raise damage_error(file, _KIND, f"numbers of {broken[0]!r} that are not finite")
+    for name, array in arrays.items():  # NaN is in no range
+        if array.dtype.kind == "f" and array.size and not float(np.abs(array).max()) <= _LARGEST:
+            raise damage_error(file, _KIND, f"numbers of {name!r} that are not finite, or larger than {_LARGEST:.0e}")
+    if "examples" in arrays:
+        n_examples = np.shape(arrays["examples"])[:1]
+        if "texts" not in arrays or any(np.shape(arrays.get(name)) != n_examples for name in ("labels", "text_ends")):
+            raise damage_error(file, _KIND, "not a label and a text of each example")
     if "n_labels" in arrays and arrays["n_labels"].tolist() != [n_labels]:  # as many votes would be counted
         raise damage_error(file, _KIND, f"not the {n_labels} labels of the head")
     for name, most in _MOST.items():

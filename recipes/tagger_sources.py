@@ -5,8 +5,8 @@
 
 DATASET is one of tagging/, such as conll2002-es. F1 of spans on the test part, mean and standard deviation over seeds,
 and the difference from the single set that is best on the development part, with a paired bootstrap interval over
-sentences (of counts summed over seeds). "twice" is attention over the best set and itself. A script because `fit` keeps
-one seed.
+sentences (of counts summed over seeds). "twice" is attention over the best set and itself; with one set, only this is
+added. A script because `fit` keeps one seed.
 """
 
 from __future__ import annotations
@@ -140,9 +140,10 @@ def main() -> None:
 
     run(sets)
     best = sets[max(sets, key=lambda name: results[name].dev)]
-    together = join_sources([*sets.values()])
-    run({"all, attention": together}, [each.dim for each in sets.values()])
-    run({"all, concatenated": together})
+    if len(sets) > 1:
+        together = join_sources([*sets.values()])
+        run({"all, attention": together}, [each.dim for each in sets.values()])
+        run({"all, concatenated": together})
     run({"the best one twice, attention": join_sources([best, best])}, [best.dim, best.dim])
 
 

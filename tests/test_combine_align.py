@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.linalg import orthogonal_procrustes, sqrtm
+from scipy.linalg import orthogonal_procrustes, polar, sqrtm
 from scipy.stats import ortho_group
 
+from stillvec import combine
 from stillvec.combination.align import Align
 from stillvec.combination.rcsls import minimize_rcsls, rcsls_gradient
 from stillvec.combination.rotation import mutual_nearest, neighbourhood, procrustes, reweight_directions
@@ -186,6 +187,53 @@ def test_identical_words_turn_a_space_back_whatever_its_rotation() -> None:
     made = Align(center=False)(WordVectors(words[:50], rows[:50]), turned)
     assert np.allclose(made[words], _unit(rows), atol=1e-5)
     assert made.words == tuple(words)
+
+
+def _planted(noise: float) -> tuple[WordVectors, WordVectors, np.ndarray]:
+    """Two languages, s0 like t0 and so on: the second is turned, of other lengths, and noisy; and the turn."""
+    random = np.random.default_rng(11)
+    rows, turn = (
+        random.normal(size=(400, 12)) * np.geomspace(3, 0.3, 12) + 0.5,
+        ortho_group.rvs(12, random_state=random),
+    )
+    other = (_unit(rows) + noise * random.normal(size=rows.shape)) @ turn * random.uniform(0.5, 2, (400, 1))
+    sides = zip("st", (rows, other), strict=True)
+    source, target = (WordVectors([f"{side}{number}" for number in range(400)], each) for side, each in sides)
+    return source, target, turn
+
+
+def test_a_planted_rotation_is_recovered_to_a_millionth(tmp_path: Path) -> None:
+    source, target, turn = _planted(noise=0)
+    x, z = Align(_dictionary(tmp_path, 40)).fit(source, target)
+    assert np.abs(z.rotation - turn.T @ x.rotation).max() < 1e-6
+    made = Align(_dictionary(tmp_path, 40), tags=("s", "t"))(source, target)
+    assert all(made.similarity(f"s:s{number}", f"t:t{number}") > 1 - 1e-6 for number in range(400))
+
+
+def test_a_noisy_rotation_is_the_polar_factor_of_the_moments(tmp_path: Path) -> None:
+    """`combine --method align` against scipy's polar decomposition of rows that are normalized here."""
+    source, target, turn = _planted(noise=0.05)
+    sides = [_unit(np.asarray(each.matrix, np.float64)) for each in (source, target)]
+    sides = [_unit(side - side.mean(axis=0)) for side in sides]
+    wanted = polar(sides[1][:40].T @ sides[0][:40])[0]  # of the 40 pairs of the dictionary
+    x, z = Align(_dictionary(tmp_path, 40), rounds=0).fit(source, target)
+    assert np.allclose(z.rotation @ x.rotation.T, wanted, atol=1e-6)
+    again = Align(_dictionary(tmp_path, 40)).fit(source, target)[1].rotation
+    once, more = (np.linalg.norm(each - turn.T) for each in (wanted, again))
+    assert more < once < 1  # more pairs are found, and the rotation is nearer to the planted one
+
+
+@pytest.mark.parametrize(
+    ("method", "least", "most"),
+    [("align:tags=a,b", 0.99, 1.0), ("align:tags=a,b,mapping=none", 0, 0.1), ("invariant:tags=a,b,weight=1", 0, 0.1)],
+)
+def test_only_a_rotation_undoes_a_rotation(method: str, least: float, most: float) -> None:
+    """Centring and `invariant` treat all spaces alike: they are for spaces of one teacher."""
+    source, target, _ = _planted(noise=0)
+    words = source.words[:40]  # the same words in both, which `align` begins with
+    both = combine([source, WordVectors([*words, *target.words[40:]], target.matrix)], method)
+    x, z = (_unit(both[[f"{side}{number}" for number in range(40, 400)]]) for side in ("a:s", "b:t"))
+    assert least <= ((x @ z.T).argmax(axis=1) == np.arange(360)).mean() <= most
 
 
 def test_tags_keep_words_of_two_languages_apart(tmp_path: Path) -> None:

@@ -89,8 +89,8 @@ def show(rows: list[dict], *, several: bool) -> None:
         scores = [
             row["micro-f1" if several else "accuracy"] for row in rows if (row["head"], row["way"]) == (head, way)
         ]
-        change = compare(right[head, "labels"], of_seeds, several=several)
-        shown = "{:+.1f} [{:+.1f}, {:+.1f}]".format(*change) if way != "labels" else ""
+        plain = right.get((head, "labels")) if way != "labels" else None  # in other results, perhaps
+        shown = "{:+.1f} [{:+.1f}, {:+.1f}]".format(*compare(plain, of_seeds, several=several)) if plain else ""
         print_row(head, way, 100 * float(np.mean(scores)), str(len(scores)), shown)
 
 

@@ -6,14 +6,15 @@
 
 Test items are answered once as they are, and once with each word vector moved by one step in the sign of the gradient
 of the loss, by at most a multiple of the mean size of word embeddings (`answers`) or of their root mean square (`few`).
-`answers` selects the ε of training on development items, with the first teacher, seed 0 and both terms.
+`answers` selects the ε of training on development items, with the first teacher, seed 0 and both terms; with
+`--seeds 0` it does nothing else.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import shutil
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -62,7 +63,8 @@ def main() -> None:
 
 def tune_answers(options: argparse.Namespace) -> None:
     """Tune each teacher by labels alone and with the terms of ALICE, and perturb the test items."""
-    rows, folder = Rows(options.out), options.out.with_suffix("")
+    rows, made = Rows(options.out), tempfile.TemporaryDirectory()
+    folder = Path(made.name) / "tuned"
     test = [*READERS["pairs"](workshop_folder() / "pairs/mctaco.test.tsv")]
     if options.most:
         test = test[: options.most]
@@ -83,7 +85,7 @@ def tune_answers(options: argparse.Namespace) -> None:
     if epsilon is None:
         tried = {each: tune(teachers[0][1], "ALICE", 0, each)["dev"] for each in TRAINED}
         epsilon = max(tried, key=lambda each: tried[each])
-        print("development accuracy by ε:", tried, flush=True)
+        print("development accuracy by ε:", tried, "selected:", epsilon, flush=True)
     for seed in list_seeds(options):
         for name, teacher in teachers:
             for way in choose(options, ANSWERS):
@@ -91,7 +93,7 @@ def tune_answers(options: argparse.Namespace) -> None:
                 right = attack_teacher(folder, test, options.device)
                 shown = {str(each): "".join("01"[int(value)] for value in right[each]) for each in CURVE}
                 rows.add(teacher=name, name=way, seed=seed, epsilon=epsilon, **facts, right=shown)
-    shutil.rmtree(folder)
+    made.cleanup()
 
 
 def attack_teacher(folder: Path, items: Sequence[Item], device: str) -> dict[float, NDArray[np.bool_]]:
@@ -157,7 +159,7 @@ def fit_few(options: argparse.Namespace) -> None:
                 head = stillvec.fit(
                     vectors,
                     items,
-                    spell("cnn", options, "epochs=60,patience=15,rate=3e-3"),
+                    spell("cnn", options, "patience=15,rate=3e-3" + (",epochs=60" if not options.epochs else "")),
                     FEW[name],
                     seed=draw,
                     device=options.device,

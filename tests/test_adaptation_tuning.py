@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,13 @@ from test_adaptation import make_teacher
 
 import stillvec
 from stillvec.adaptation import model_training, tuning
+from stillvec.adaptation.language_models import load_model
+from stillvec.adaptation.model_training import ModelTrainer, train_model
 from stillvec.adaptation.tuning import Tuning, _judge, _Learner, choose_rate, diverge, move_words
 from stillvec.adaptation.tuning_data import encode_items, read_dataset
-from stillvec.errors import DatasetError, UsageError
+from stillvec.errors import DatasetError, TrainingError, UsageError
 from stillvec.heads.head_kind import THRESHOLDS
-from stillvec.progress import Progress
+from stillvec.progress import Progress, drain
 from stillvec.teachers import load_teacher
 from stillvec.training import checkpoint
 
@@ -103,11 +106,22 @@ def test_other_families_are_tuned(family: str, data: Path, tmp_path: Path) -> No
     load_teacher(str(tmp_path / "out"))
 
 
-def test_a_second_task_is_learnt_too(teacher: Path, data: Path, tmp_path: Path) -> None:
+def test_a_second_task_is_learnt_too(
+    teacher: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks: set[int] = set()
+
+    def train(*given: Any, task_of: Callable[[int], int], **settings: Any) -> Any:
+        tasks.update(map(task_of, range(given[0].n_steps)))
+        return train_model(*given, task_of=task_of, **settings)
+
+    monkeypatch.setattr(tuning, "train_model", train)
     facts = tune(teacher, tmp_path / "out", f"on={data}/classification/a,auxiliary={data}/roles/d.jsonl")
+    assert tasks == {0, 1}
     assert facts["dev"] > 0.8
     assert facts["auxiliary"] > 0.6
     assert not [name for name in load_file(tmp_path / "out/model.safetensors") if "second" in name]
+    monkeypatch.undo()
     alone = tune(teacher, tmp_path / "alone", f"on={data}/classification/a")
     assert facts["steps"] > alone["steps"]
 
@@ -232,6 +246,26 @@ def test_both_terms_of_the_adversary_change_what_is_learnt(
         tune(teacher, tmp_path / name, f"on={data}/classification/a,adversarial=0.5{extra},most=32")
     both, one = ((tmp_path / name / "model.safetensors").read_bytes() for name in ("both", "one"))
     assert both != one
+
+
+def test_a_task_with_larger_losses_is_not_taken_for_divergence(teacher: Path) -> None:
+    """The second task begins with ten times the loss of the first, and stays there."""
+    model = load_model(teacher, "ModelForSequenceClassification", num_labels=2).model
+    settings = Tuning(on="", rate=1e-9)
+    tasks = [0] + [1] * 45
+
+    def train(losses: Sequence[float]) -> int:
+        trainer = ModelTrainer(torch.nn.ModuleDict({"model": model}), settings, 1e-9, len(tasks))
+        weights = next(iter(trainer.parameters.values()))
+
+        def lose(step: int, _: np.random.Generator) -> torch.Tensor:
+            return 0 * weights.sum() + losses[step]
+
+        return drain(train_model(trainer, lose, None, task_of=lambda step: tasks[step]))
+
+    assert train([0.5] + [5.0] * 45) == 46
+    with pytest.raises(TrainingError, match="the loss went from 5 to"):
+        train([0.5] + [5.0] * 25 + [30.0] * 20)
 
 
 def test_narrow_teachers_learn_faster_by_default() -> None:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -181,29 +182,35 @@ def train_model(
     evaluate: Callable[[], float] | None = None,
     per_epoch: int = 0,
     patience: int = 2,
+    task_of: Callable[[int], int] = lambda step: 0,
 ) -> Generator[Progress, None, int]:
     """Train; `compute_loss(step, random)` is the mean loss of a batch. Returns the number of steps done.
 
+    `task_of(step)` is the task of a step, if there are several: losses are compared with the first ones of their task.
     With `evaluate`, higher is better: it is called after each epoch, the best weights are taken at the end, and
     training stops after `patience` epochs that are not better.
     """
     start, settings = time.perf_counter(), trainer.settings
     done = checkpoint.restore(trainer) if checkpoint is not None else 0
     trainer.restore_masks(done)
-    first, loss, sums = math.nan, math.nan, []
+    first: dict[int, float] = {}
+    losses: dict[int, list[Tensor]] = {}
     for number in range(done, trainer.n_steps):
         trainer.model.train()
         with seed_step(settings.seed, number, trainer.device), autocast(trainer.device):
             value = compute_loss(number, np.random.default_rng([settings.seed, number]))
-            sums.append(value.detach())
+            losses.setdefault(task_of(number), []).append(value.detach())
             trainer.update(number, value)
         if number % _CHECK_EVERY == 0 or number == trainer.n_steps - 1:
-            loss, sums = float(torch.stack(sums).mean()), []
-            first = loss if math.isnan(first) else first
-            if not math.isfinite(loss) or loss > _WORSE * first + 1:
-                if checkpoint is not None:
-                    checkpoint.remove()
-                raise divergence_error(trainer.rate, f"the loss went from {first:.3g} to {loss:.3g}")
+            loss = float(torch.stack([*chain(*losses.values())]).mean())
+            for task, values in losses.items():
+                now = float(torch.stack(values).mean())
+                before = first.setdefault(task, now)
+                if not math.isfinite(now) or now > _WORSE * before + 1:
+                    if checkpoint is not None:
+                        checkpoint.remove()
+                    raise divergence_error(trainer.rate, f"the loss went from {before:.3g} to {now:.3g}")
+            losses.clear()
             seconds = time.perf_counter() - start
             yield Progress(Phase.TRAINING, number + 1, trainer.n_steps, "steps", seconds, f"loss {loss:.3f}")
         is_end = number == trainer.n_steps - 1

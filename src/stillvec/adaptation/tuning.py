@@ -113,9 +113,13 @@ class Tuning(TrainedStep):
         facts = asdict(self) | {"items": sizes, "teacher": digest_model(source)}
         checkpoint = open_checkpoint(resources.checkpoints, facts, resume=resources.resume)
 
+        def draw_tasks(epoch: int) -> NDArray[np.bool_]:
+            """Which steps of an epoch are of the first task."""
+            return np.random.default_rng([self.seed, epoch, 4]).permutation(np.arange(whole) < per_epoch)
+
         def compute_loss(step: int, random: np.random.Generator) -> Tensor:
             epoch, place = divmod(step, whole)
-            kinds = np.random.default_rng([self.seed, epoch, 4]).permutation(np.arange(whole) < per_epoch)
+            kinds = draw_tasks(epoch)
             is_first = bool(kinds[place])
             number = epoch * (per_epoch if is_first else per_second) + int((kinds[:place] == is_first).sum())
             if is_first:
@@ -132,6 +136,7 @@ class Tuning(TrainedStep):
             evaluate=lambda: _judge(data, learner.predict(data.dev))[1],
             per_epoch=whole,
             patience=self.patience,
+            task_of=lambda step: int(draw_tasks(step // whole)[step % whole]),
         )
         scores = [score for score in trainer.scores.tolist() if not math.isnan(score)]
         threshold, _ = _judge(data, learner.predict(data.dev)) if data.kind == "multilabel" else (0.5, 0.0)

@@ -634,6 +634,12 @@ def test_an_infinite_scale_is_reported_without_a_warning_of_numpy(tmp_path: Path
             load(tmp_path / "v")
 
 
+def test_half_a_character_in_a_sentence_of_spans_is_read(tmp_path: Path) -> None:
+    """Spans beside the marked ones are drawn by the words, which were encoded as UTF-8."""
+    lines = [json.dumps({"words": ["ice", "\ud800", f"{n}"], "spans": [[0, 0, "x"]]}) + "\n" for n in range(20)]
+    assert fit(VECTORS, written(tmp_path, "a.jsonl", "".join(lines)), "span:question=mentions,size=4,epochs=1").labels
+
+
 def test_an_absurd_beam_is_refused(tmp_path: Path) -> None:
     fit(VECTORS, PARTS, "primitives:epochs=1", out=tmp_path / "h")
     settings = json.loads((tmp_path / "h" / "manifest.json").read_bytes())["settings"]

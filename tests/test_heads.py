@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import itertools
 import json
 from pathlib import Path
@@ -422,6 +423,18 @@ def test_every_head_has_settings_that_its_manifest_restores() -> None:
             stillvec.registry.settings_from(HEADS[name], dataclasses.asdict(kind))
         ) == dataclasses.asdict(kind)
         assert Head.__doc__
+
+
+def test_standard_input_is_read_as_a_file_is(
+    vectors: WordVectors, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fit(vectors, sentences(), out=tmp_path / "head")
+    random = np.random.default_rng(0).bytes(3000)
+    for content, said in ((random, "got binary data"), (b"snow\ncaf\xe9\n", "standard input:2"), (b"snow", None)):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(content))))  # type: ignore[arg-type]
+        assert main(["predict", str(tmp_path / "head")]) == (1 if said else 0)
+        out, error = capsys.readouterr()
+        assert (said in error and out == "") if said else out.startswith("cold")
 
 
 def test_a_binary_file_is_no_dataset(vectors: WordVectors, tmp_path: Path) -> None:

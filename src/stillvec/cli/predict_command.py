@@ -9,7 +9,7 @@ from typing import Any
 from stillvec.cli.console import print_json
 from stillvec.cli.terminal_text import escape_controls
 from stillvec.errors import CorpusError, UsageError
-from stillvec.files import inner_suffix, read_lines
+from stillvec.files import decode_lines, inner_suffix, read_lines
 from stillvec.heads.canonical_names import CanonicalNames
 from stillvec.heads.fitted_head import Explanation, Head
 from stillvec.heads.head_folder import load_head
@@ -63,7 +63,7 @@ def _read_texts(given: list[str]) -> Iterator[str]:
     for text in given:
         path = Path(text)
         if text == "-":
-            yield from (line.rstrip("\r\n") for line in sys.stdin)
+            yield from decode_lines(sys.stdin.buffer, Path("standard input"), CorpusError)
         elif "\0" not in text and len(text) < 4096 and path.is_file():
             yield from (line for _, line in read_lines(path, CorpusError))
         elif not any(map(str.isspace, text)) and inner_suffix(path) in _FILE_ENDINGS:

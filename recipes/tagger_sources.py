@@ -19,9 +19,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from scores import argument_parser, format_interval, print_header, print_row, split_cells, write_json
+from scores import argument_parser, format_interval, open_vectors, print_header, print_row, split_cells, write_json
 
-import stillvec
 from stillvec import WordVectors
 from stillvec.heads.labelled_data import LabelledData, read_data
 from stillvec.heads.lookup import Lookup
@@ -123,7 +122,7 @@ def main() -> None:
     data = replace(data, **parts)
     words = [*dict.fromkeys(word for sentence in data.items for word in sentence)]
     paths: Mapping[str, str] = dict(pair.split("=", 1) for pair in options.sources)
-    sets = {name: select_words(stillvec.load(path), words) for name, path in paths.items()}
+    sets = {name: select_words(open_vectors(path), words) for name, path in paths.items()}
     print_header(*split_cells(HEADERS["tagger-sources"]))
     results: dict[str, Result] = {}
 

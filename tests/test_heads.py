@@ -16,7 +16,7 @@ from safetensors.numpy import load_file, save_file
 
 import stillvec
 from stillvec.cli import main
-from stillvec.errors import DatasetError, FormatError, TrainingError, UsageError
+from stillvec.errors import DatasetError, FormatError, StillvecWarning, TrainingError, UsageError
 from stillvec.heads import HEADS, numpy_layers
 from stillvec.heads.crf import best_paths
 from stillvec.heads.fitted_head import Head
@@ -289,6 +289,8 @@ def test_training_continues_from_a_checkpoint_with_the_same_bytes(
     with pytest.raises(KeyboardInterrupt):
         fit(vectors, sentences(40), "cnn:epochs=4,patience=9", out=out)
     assert not out.exists()
+    with pytest.warns(StillvecWarning, match="other data"), pytest.raises(KeyboardInterrupt):
+        fit(vectors, sentences(44), "cnn:epochs=4,patience=9", out=out, resume=True)
     monkeypatch.setattr(checkpoint.Checkpoint, "write", write)
     again = fit(vectors, sentences(40), "cnn:epochs=4,patience=9", out=out, resume=True)
     assert all(whole.arrays[name].tobytes() == array.tobytes() for name, array in again.arrays.items())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
+import warnings
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
-from stillvec.errors import DatasetError, UsageError
+from stillvec.errors import DatasetError, StillvecWarning, UsageError
 from stillvec.files import check_not_input, lock_outputs, place_beside, read_lines, reserve_output
 from stillvec.files.path_names import show_path
 from stillvec.formats import VectorSource, name_sets, open_vectors
@@ -217,7 +218,13 @@ def _open_checkpoint(out: Path_ | None, request: Request, *, resume: bool) -> Ch
         return None
     from stillvec.training.checkpoint import open_checkpoint  # imports torch
 
-    return open_checkpoint(place_beside(out, "checkpoint"), request.to_manifest(), resume=resume)
+    folder = place_beside(out, "checkpoint")
+    checkpoint = open_checkpoint(folder, request.to_manifest(), resume=resume)
+    others = {*folder.glob("training-*.safetensors")}
+    if resume and others and checkpoint is not None and checkpoint.path not in others:
+        message = f"The interrupted training of {out} had other data, vectors or settings; this one starts again."
+        warnings.warn(message, StillvecWarning, stacklevel=3)
+    return checkpoint
 
 
 class _Fitting:

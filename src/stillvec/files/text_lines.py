@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from stillvec.errors import InputError
 from stillvec.files.binary_check import check_is_text
@@ -33,8 +33,8 @@ def read_lines(path: Path, error: type[InputError]) -> Iterator[tuple[int, str]]
         yield from enumerate(decode_lines(stream, path, error), 1)
 
 
-def decode_lines(stream: io.BufferedReader, path: Path, error: type[InputError]) -> Iterator[str]:
-    """Lines without their breaks of an open file, which errors call `path`; anything but text raises `error`."""
+def decode_lines(stream: Any, path: Path, error: type[InputError]) -> Iterator[str]:
+    """Lines without their breaks of a stream that has `peek`, which errors call `path`; binary data raise `error`."""
     head = stream.peek(_HEAD_BYTES)
     check_is_text(head, str(path), error)
     encoding = detect_encoding(head)

@@ -95,7 +95,9 @@ def _check_numbers(arrays: Mapping[str, Any], n_labels: int, file: Path) -> None
             raise damage_error(file, _KIND, f"numbers of {name!r} that are not finite, or larger than {_LARGEST:.0e}")
     if "examples" in arrays:
         n_examples = np.shape(arrays["examples"])[:1]
-        if "texts" not in arrays or any(np.shape(arrays.get(name)) != n_examples for name in ("labels", "text_ends")):
+        if "texts" not in arrays or any(
+            np.asarray(arrays.get(name)).shape != n_examples for name in ("labels", "text_ends")
+        ):
             raise damage_error(file, _KIND, "not a label and a text of each example")
     if "n_labels" in arrays and arrays["n_labels"].tolist() != [n_labels]:  # as many votes would be counted
         raise damage_error(file, _KIND, f"not the {n_labels} labels of the head")

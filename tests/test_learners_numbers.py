@@ -475,6 +475,20 @@ def test_methods_that_share_a_corpus_cost_one_encoding(teacher: Teacher, vocabul
     assert alone["aggregate"] == alone["additive"] == alone["whitened_context"] < alone["auto"]
 
 
+def test_a_template_of_several_methods_is_read_once(teacher: Teacher, vocabulary: Vocabulary) -> None:
+    find_best_layer(teacher)
+    templates = ("{}", "the word {}", "we say {}")
+    given = {"one": templates[:2], "other": templates[1:], "twice": ("we say {}", "{}", "{}")}
+    learners = {name: LEARNERS["decontextualized"](templates=chosen) for name, chosen in given.items()}
+    learners |= {"auto": LEARNERS["auto"](templates=templates, corpus=False)}
+    every = {"every": LEARNERS["decontextualized"](templates=templates)}
+    assert forward_passes(learners, teacher, vocabulary, []) == forward_passes(every, teacher, vocabulary, [])
+    together = collect_statistics(learners, teacher, vocabulary, [])
+    for name, learner in learners.items():
+        alone = learner.finish(collect_statistics({name: learner}, teacher, vocabulary, [])[name])
+        assert np.array_equal(learner.finish(together[name]).vectors.matrix, alone.vectors.matrix)
+
+
 def test_a_word_the_corpus_lacks_is_read_alone_once_and_says_nothing_of_the_corpus(teacher: Teacher) -> None:
     texts = sentences(24)
     vocabulary = counted(texts, keep=["zebra"])

@@ -118,6 +118,14 @@ class OwnTextsSpec(AccumulatorSpec, Protocol):
         """Texts for the teacher, each standing for one word."""
 
 
+@runtime_checkable
+class TemplateSpec(OwnTextsSpec, Protocol):
+    """A dataclass whose texts are words in templates, which several specs may have in common."""
+
+    @property
+    def templates(self) -> tuple[str, ...]: ...
+
+
 class Learner(Protocol):
     """A method: settings, what it accumulates during the pass, and vectors from the statistics."""
 

@@ -33,7 +33,7 @@ from stillvec.learners.accumulators import (
     remove_directions,
     to_numpy,
 )
-from stillvec.learners.decontextualized import Isolated
+from stillvec.learners.decontextualized import Templates
 from stillvec.learners.table_memory import FinishScale, PeakEstimate, word_table
 from stillvec.numerics import unit_rows
 from stillvec.result import Result
@@ -154,7 +154,9 @@ class Additive:
         specs: dict[str, AccumulatorSpec] = {
             "sentences": WeightedSentences(self.layer, self.smoothing, self.unit, self.vectors)
         }
-        return specs | ({"states": WordStates(self.layer), "alone": Isolated(self.layer)} if self.prior else {})
+        if self.prior:
+            specs |= {"states": WordStates(self.layer), "alone": Templates(self.layer, templates=("{}",))}
+        return specs
 
     def finish(self, statistics: Mapping[str, Statistics]) -> Result:
         sentences = statistics["sentences"]

@@ -23,26 +23,6 @@ TEMPLATES = ("{}", "what is {}?", "the meaning of {} is")
 
 
 @dataclass(frozen=True)
-class Isolated(WordStates):
-    """States of each word of the vocabulary in one template."""
-
-    template: str = "{}"
-    source = TextSource.OWN_TEXTS
-    phase: ClassVar[Phase] = Phase.TEMPLATES
-
-    def __post_init__(self) -> None:
-        if self.template.count("{}") != 1:
-            raise UsageError.expected("one {} for the word", repr(self.template), where="setting 'templates'")
-
-    @property
-    def label(self) -> str:
-        return f"words in {self.template!r}"
-
-    def texts(self, vocabulary: Vocabulary) -> Iterator[TextChunk]:
-        return chunk_texts((row, self.template.replace("{}", word)) for row, word in enumerate(vocabulary))
-
-
-@dataclass(frozen=True)
 class Templates(WordStates):
     """States of each word of the vocabulary, averaged over templates: a table per layer, however many templates."""
 
@@ -54,17 +34,16 @@ class Templates(WordStates):
         if not self.templates:
             raise UsageError.expected("at least one template", "none", where="setting 'templates'")
         for template in self.templates:
-            Isolated(template=template)
+            if template.count("{}") != 1:
+                raise UsageError.expected("one {} for the word", repr(template), where="setting 'templates'")
 
     @property
     def label(self) -> str:
-        return f"words in {len(self.templates)} templates"
+        return f"words in {', '.join(map(repr, self.templates))}"
 
     def texts(self, vocabulary: Vocabulary) -> Iterator[TextChunk]:
-        words = enumerate(
-            vocabulary
-        )  # all templates of a word together, so that any part of the texts is like the rest
-        return chunk_texts((row, text.replace("{}", word)) for row, word in words for text in self.templates)
+        words = [*enumerate(vocabulary)]
+        return chunk_texts((row, text.replace("{}", word)) for text in self.templates for row, word in words)
 
 
 @dataclass(frozen=True)
@@ -81,7 +60,7 @@ class Decontextualized:
         return tuple(dict.fromkeys(["{}", *templates[:2]]))
 
     def specs(self) -> dict[str, AccumulatorSpec]:
-        return {f"template-{n}": Isolated(self.layer, template=text) for n, text in enumerate(self.templates)}
+        return {f"template-{n}": Templates(self.layer, templates=(text,)) for n, text in enumerate(self.templates)}
 
     def finish(self, statistics: Mapping[str, Statistics]) -> Result:
         vocabulary = next(iter(statistics.values())).vocabulary

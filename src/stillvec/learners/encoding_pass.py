@@ -9,7 +9,7 @@ import copy
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
@@ -39,6 +39,7 @@ from stillvec.learners.accumulators import (
     HasTotals,
     Learner,
     OwnTextsSpec,
+    TemplateSpec,
     TextSource,
     can_checkpoint,
     chunk_texts,
@@ -61,6 +62,13 @@ PassEvents = Iterator[tuple[str, PassProgress]]  # what is read, how far
 WordCounts = dict[str, NDArray[np.int64]]  # how often words were read in the corpus; partitions add up
 
 
+class OwnTexts(NamedTuple):
+    """Texts beside the corpus."""
+
+    spec: OwnTextsSpec  # that makes them
+    readers: list[AccumulatorSpec]
+
+
 @dataclass(frozen=True)
 class PassPlan:
     """What one pass computes."""
@@ -77,6 +85,19 @@ class PassPlan:
     def reads(self, source: TextSource) -> bool:
         """Whether any spec reads this kind of text."""
         return any(spec.source is source for spec in self.specs)
+
+    @cached_property
+    def own_texts(self) -> dict[str, OwnTexts]:
+        """What is read beside the corpus, by the key of its stage; a template of several specs is read once for all."""
+        texts: dict[str, OwnTexts] = {}
+        for number, spec in enumerate(self.specs):
+            if isinstance(spec, TemplateSpec):
+                for template in spec.templates:
+                    part = OwnTexts(replace(cast(Any, spec), templates=(template,)), [])
+                    texts.setdefault(f"template {template}", part).readers.append(spec)
+            elif isinstance(spec, OwnTextsSpec):
+                texts[f"own-{number}"] = OwnTexts(spec, [spec])
+        return texts
 
     @cached_property
     def matcher(self) -> WordMatcher:
@@ -318,17 +339,16 @@ class EncodingPass:
                 self.state.totals = copy.deepcopy(totals)  # the totals alone: all arrays may be gigabytes on a GPU
             words = self._single_words(self._isolated)
             yield _Stage("alone", WITHOUT_CONTEXT, Phase.ISOLATED, words, [*readers.values()])
-        for number, spec in self._enumerate(TextSource.PARAGRAPHS):
+        for number, spec in self._paragraph_readers():
             accumulator, n_contexts = cast(ContextAccumulator, self.accumulators[spec]), counts[f"part-{number}"]
             if counts["paragraphs"].any():
                 check_contexts_found(accumulator.spec, n_contexts)
             key = f"lacking-{number}"
             missing = self.state.missing.setdefault(key, self._partition.select_words((n_contexts == 0) & new))
             yield _Stage(key, WITHOUT_CONTEXT, Phase.ISOLATED, self._single_words(missing), [accumulator])
-        for number, spec in self._enumerate(TextSource.OWN_TEXTS):
-            own = cast(OwnTextsSpec, spec)
+        for key, (own, specs) in self.plan.own_texts.items():
             texts = self._partition.select_chunks(_keep_words(own.texts(self.vocabulary), new))
-            yield _Stage(f"own-{number}", own.label, own.phase, texts, [self.accumulators[spec]])
+            yield _Stage(key, own.label, own.phase, texts, [self.accumulators[spec] for spec in specs])
 
     def expect_texts(self, paragraphs: TextSize = NO_TEXT) -> None:
         """Estimate what will be read after the corpus, so that `total_size` includes it from the beginning."""
@@ -338,11 +358,10 @@ class EncodingPass:
             return estimate_size(texts, self.vocabulary, chosen, self.teacher.tokenizer).scale(share)
 
         isolated = estimate(lambda words: chunk_texts(enumerate(words)), (self.vocabulary.counts == 0) & new)
-        sizes = {f"lacking-{number}": isolated for number, _ in self._enumerate(TextSource.PARAGRAPHS)}
+        sizes = {f"lacking-{number}": isolated for number, _ in self._paragraph_readers()}
         if self.reads(TextSource.SENTENCES):
             sizes |= {"alone": isolated} | ({"paragraphs": paragraphs} if paragraphs.n_texts else {})
-        for number, spec in self._enumerate(TextSource.OWN_TEXTS):
-            sizes[f"own-{number}"] = estimate(cast(OwnTextsSpec, spec).texts, new)
+        sizes |= {key: estimate(own.texts, new) for key, (own, _) in self.plan.own_texts.items()}
         self._expected = sizes
 
     @property
@@ -360,15 +379,15 @@ class EncodingPass:
         totals += [size for key, size in expected.items() if key not in stages]
         return None if None in totals else TextSize.sum(total for total in totals if total is not None)
 
-    def _enumerate(self, source: TextSource) -> Iterator[tuple[int, AccumulatorSpec]]:
-        readers = self._readers(source)
+    def _paragraph_readers(self) -> Iterator[tuple[int, AccumulatorSpec]]:
+        readers = self._readers(TextSource.PARAGRAPHS)
         return ((number, spec) for number, spec in enumerate(self.accumulators) if spec in readers)
 
     def word_counts(self) -> WordCounts:
         """How often words were read: in sentences, and by each spec that reads paragraphs, which may skip some."""
         n_paragraphs = self.state.stages.get("paragraphs", StageState()).progress.n_sentences
         counts: WordCounts = {"contexts": self.state.n_contexts, "paragraphs": np.array([n_paragraphs])}
-        for number, spec in self._enumerate(TextSource.PARAGRAPHS):
+        for number, spec in self._paragraph_readers():
             counts[f"part-{number}"] = cast(ContextAccumulator, self.accumulators[spec]).n_contexts
         return counts
 

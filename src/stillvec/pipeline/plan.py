@@ -12,7 +12,7 @@ from itertools import islice
 
 from stillvec.encoding import BatchBudget, BatchBuilder, TextChunk, encode_batches, list_layers, synchronize
 from stillvec.learners import EncodingPass, PassPlan
-from stillvec.learners.accumulators import OwnTextsSpec, TextSource
+from stillvec.learners.accumulators import TextSource
 from stillvec.learners.encoding_pass import CORPUS, PARAGRAPHS, WITHOUT_CONTEXT, StageState, read_stages
 from stillvec.learners.trained_learner import TrainedLearner
 from stillvec.memory import peak_memory, reset_peak, resident_memory
@@ -107,8 +107,8 @@ def _texts(run: Run, plan: PassPlan, teacher: Teacher, checkpoint: Arrays) -> di
         texts |= {PARAGRAPHS: rest("paragraphs", stream.paragraphs())} if plan.reads(TextSource.PARAGRAPHS) else {}
     elif reads_sentences:
         texts[WITHOUT_CONTEXT] = [TextChunk([*plan.vocabulary])]
-    own = ((number, spec) for number, spec in enumerate(plan.specs) if isinstance(spec, OwnTextsSpec))
-    return texts | {spec.label: rest(f"own-{number}", spec.texts(plan.vocabulary)) for number, spec in own}
+    own = plan.own_texts.items()
+    return texts | {spec.label: rest(key, spec.texts(plan.vocabulary)) for key, (spec, _) in own}
 
 
 def _estimate(

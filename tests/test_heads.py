@@ -161,27 +161,26 @@ def test_the_vector_of_unknown_words_that_was_trained_is_used(spec: str, vectors
         np.testing.assert_array_equal(each._lookup.read_texts(["nothing known"]).table[1], head.arrays["unknown"])
 
 
-ZEROS = {
-    "teacher": ("cnn", "teacher:model=none,weight=0"),
-    "adversarial": ("cnn", "adversarial:epsilon=0"),
-    "tying": ("attention", "tying:weight=0"),
-    "masking": ("attention", "masking:weight=0"),
-    "concat": ("attention", "concat:on=false"),
-    "residual": ("attention", "residual:on=false"),
-    "auxiliary": ("tagger", "auxiliary:weight=0"),
-    "experts": ("tagger", "experts:size=0"),
-    "invariant": ("tagger", "invariant:weight=0"),
-}
+ZEROS = {name: [f"{name}:{zero}=0" for zero in OPTIONS[name].zeros] for name in OPTIONS}
+ZEROS |= {name: [f"{name}:on=false"] for name in ("concat", "residual")}
+ZEROS |= {"teacher": ["teacher:model=none,weight=0"]}
+ZEROS["adversarial"] += ["adversarial:alpha=0,label=0"]
 
 
 @pytest.mark.parametrize("option", [*OPTIONS])
 def test_an_option_at_zero_gives_the_bytes_of_the_plain_head(option: str, vectors: WordVectors) -> None:
-    head, spec = ZEROS[option]
-    data = tagged(20) if head == "tagger" else sentences(40)
-    plain, zero = (fit(vectors, data, f"{head}:epochs=1", options) for options in ((), (spec,)))
-    assert all(plain.arrays[name].tobytes() == array.tobytes() for name, array in zero.arrays.items())
+    for head in OPTIONS[option].heads:
+        data: list[Any] = tagged(20) if head == "tagger" else sentences(40)
+        if head == "pair":
+            data = [((text, "the snow"), label) for text, label in data]
+        spec = f"{head}:epochs=1" + (",hidden=4" if head in ("linear", "pair") else "")
+        plain, *others = (fit(vectors, data, spec, options) for options in ((), *((zero,) for zero in ZEROS[option])))
+        for zero in others:
+            assert {name: array.tobytes() for name, array in zero.arrays.items()} == {
+                name: array.tobytes() for name, array in plain.arrays.items()
+            }
     with pytest.raises(UsageError, match="is for"):
-        fit(vectors, data, "knn", (spec,))
+        fit(vectors, sentences(40), "knn", ZEROS[option][:1])
 
 
 @pytest.mark.parametrize("option", ["adversarial", "tying", "masking", "concat", "residual"])
@@ -256,6 +255,24 @@ def test_a_csv_of_the_user_and_its_errors(vectors: WordVectors, tmp_path: Path) 
         fit(vectors, tmp_path / "none")
     with pytest.raises(DatasetError):
         fit(vectors, [("ice", "cold")] * 20)
+
+
+@pytest.mark.parametrize(
+    ("lines", "cure"),
+    [(["snow\tN", "falls\tV", ""], "--head tagger"), (["same\tthe snow\tthe ice", "other\tsnow\tfire"], "--head pair")],
+)
+def test_tagged_words_and_pairs_are_not_read_as_texts(
+    lines: list[str], cure: str, vectors: WordVectors, tmp_path: Path
+) -> None:
+    """Each word would be a label of its own, and the training very long."""
+    file = tmp_path / "data.tsv"
+    file.write_text("\n".join(lines * 20) + "\n", "utf-8")
+    with pytest.raises(DatasetError, match=cure):
+        fit(vectors, file)
+    file.write_text("cold\tthe snow\nwarm\tfire\n" * 20, "utf-8")  # a label, a tab and a text
+    assert fit(vectors, file).predict(["snow"]) == ["cold"]
+    file.write_text("cold the snow\n\nwarm fire\n\n" * 20, "utf-8")
+    assert fit(vectors, file).predict(["snow"]) == ["cold"]
 
 
 def test_the_parts_of_a_dataset_are_found_and_the_test_part_is_never_learnt(

@@ -33,6 +33,7 @@ Unit = Literal["text", "tokens", "pair", "span"]
 Item = tuple[Any, tuple[str, ...]]  # what is read, and its label, labels, or the tags of its words
 _SUFFIXES = (".txt", ".tsv", ".csv", ".conllu", ".conll", ".jsonl")
 _LABELS = ("label", "labels", "category", "class")
+_SAMPLE = 16_384  # bytes, from which the kind of a file is seen
 _PARTS = ("train", "dev", "test")
 _JOINED = ("items", "labels", "files")
 _HEAD_BYTES = 4096  # that show whether a file is text
@@ -226,7 +227,21 @@ def _read_rows(path: Path, text_field: str, label_field: str | None) -> Iterator
             what = f"a header with {text_field!r} and {' or '.join(map(repr, wanted))}"
             cure = "name others with --text-field and --label-field"
             raise DatasetError.expected(what, repr(",".join(header))[:80], path=path, line=first, cure=cure)
+    _refuse_other_units(path)
     yield from read_numbered(path)
+
+
+def _refuse_other_units(path: Path) -> None:
+    """Refuse a file of tagged words or of pairs, whose lines would be read as a label and a text each."""
+    with open_bytes(path, DatasetError) as stream:
+        lines = stream.read(_SAMPLE).decode("utf-8", "replace").splitlines()[:-1]
+    rows = [[*filter(None, line.split("\t"))] for line in lines if line.strip() and not line.startswith("#")]
+    what, n_blank = "a label and a text per line", sum(not line.strip() for line in lines)
+    if n_blank and all(len(row) > 1 and " " not in row[0] for row in rows):
+        raise DatasetError.expected(what, "a word and its tags", path=path, cure="choose --head tagger")
+    if rows and not n_blank and all(len(row) > 2 for row in rows):
+        cure = "choose --head pair, or give a header with the columns text and label"
+        raise DatasetError.expected(what, "a label and two texts", path=path, cure=cure)
 
 
 def _read_objects(path: Path, text_field: str, wanted: Sequence[str]) -> Iterator[tuple[int, str, str]]:

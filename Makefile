@@ -92,11 +92,11 @@ test-python:
 
 # A million damaged files for all readers together; STILLVEC_FUZZ=N gives each N, GROUP=corpus only some readers.
 fuzz: setup
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/test_fuzz.py -m slow -s --timeout=0 $(if $(GROUP),-k $(GROUP))
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/test_fuzz.py -m slow -s --timeout=0 $(if $(GROUP),-k "$(GROUP)")
 
 # Every command that writes, killed at 200 random moments and before every change to the file system; STILLVEC_KILLS=N.
 test-kill: setup
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/test_kills.py -s --timeout=0 $(if $(GROUP),-k $(GROUP))
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/test_kills.py -s --timeout=0 $(if $(GROUP),-k "$(GROUP)")
 
 test-gpu: setup
 	$(BIN)/python -m pytest -m gpu

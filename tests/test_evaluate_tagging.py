@@ -75,6 +75,28 @@ def test_the_crf_is_what_all_paths_together_say(chain: tuple, sentence: int) -> 
         assert float(lost) == pytest.approx(whole - score)
 
 
+@pytest.mark.parametrize("size", [1, 30])
+def test_products_of_exponentials_are_sums_of_logarithms(size: float) -> None:
+    """Also where steps differ by more than single precision has exponents for."""
+    generator = torch.Generator().manual_seed(0)
+    scores, begin, step, end = (
+        (size * torch.randn(shape, generator=generator)).requires_grad_()
+        for shape in ((2, 3, 7, 9), (2, 9), (2, 9, 9), (2, 9))
+    )
+    inside = torch.arange(7) < torch.tensor([[1, 4, 7], [7, 2, 5]]).unsqueeze(-1)
+    alpha = begin.unsqueeze(-2) + scores[..., 0, :]
+    for at in range(1, 7):
+        longer = torch.logsumexp(alpha.unsqueeze(-1) + step.unsqueeze(-3), dim=-2) + scores[..., at, :]
+        alpha = torch.where(inside[..., at, None], longer, alpha)
+    expected = torch.logsumexp(alpha + end.unsqueeze(-2), dim=-1)
+    found = log_partition(scores, inside, (begin, step, end))
+    torch.testing.assert_close(found, expected)
+    for made, wanted in zip(
+        *(torch.autograd.grad(each.sum(), (scores, begin, step, end)) for each in (found, expected)), strict=True
+    ):
+        torch.testing.assert_close(made, wanted, rtol=1e-4, atol=1e-5)
+
+
 def test_the_slope_of_the_crf_is_that_of_small_steps(chain: tuple) -> None:  # type: ignore[type-arg]
     scores, inside, steps = chain
     tags = torch.tensor([[0, 1, 2, 1], [2, 0, 0, 0], [1, 1, 0, 0]])

@@ -13,13 +13,22 @@ Steps = tuple[Tensor, Tensor, Tensor]  # begin (*, k), step (*, k, k) from row t
 
 
 def log_partition(scores: Tensor, inside: Tensor, steps: Steps) -> Tensor:
-    """log Z of each sentence (*, B); scores are (*, B, L, k), inside (*, B, L)."""
-    begin, step, end = _with_sentences(steps)
+    """log Z of each sentence (*, B); scores are (*, B, L, k), inside (*, B, L).
+
+    Sums over the previous tag are products of matrices of exponentials, each divided by its largest number; in double
+    precision, so that none of those that count becomes zero.
+    """
+    begin, step, end = steps
+    largest = step.detach().amax(dim=-2, keepdim=True)  # (*, 1, k)
+    factors = (step - largest).double().exp()
     first, *rest = scores.unbind(-2)
-    alpha = begin + first  # (*, B, k)
+    alpha = begin.unsqueeze(-2) + first  # (*, B, k)
     for here, score in zip(inside.unsqueeze(-1).unbind(-2)[1:], rest, strict=True):
-        alpha = torch.where(here, torch.logsumexp(alpha.unsqueeze(-1) + step, dim=-2) + score, alpha)
-    return torch.logsumexp(alpha + end, dim=-1)
+        most = alpha.detach().amax(dim=-1, keepdim=True)
+        sums = (alpha - most).double().exp() @ factors  # (*, B, k)
+        reached = (sums.log() + most + largest).to(alpha.dtype)
+        alpha = torch.where(here, reached + score, alpha)
+    return torch.logsumexp(alpha + end.unsqueeze(-2), dim=-1)
 
 
 def path_score(scores: Tensor, tags: Tensor, inside: Tensor, steps: Steps) -> Tensor:

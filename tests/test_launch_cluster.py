@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -188,6 +191,43 @@ def test_many_files_with_a_result_that_is_added_to_and_one_that_is_overwritten(
     with pytest.raises(CorpusError, match=r"39\.txt"):  # our sentence, from the task that reads it
         overwritten(run, tmp_path / "texts" / "39.txt")
     reader.close()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="looks for processes in /proc")
+def test_no_process_of_a_killed_driver_stays(corpus: Corpus, model: str, tmp_path: Path) -> None:
+    mark = f"STILLVEC_TEST_DRIVER={tmp_path}"
+    command = ["distill", *corpus.sources, "--teacher", model, "--engine", "ray", "--workers", "2"]
+    command += ["--contexts", "all", "--out", str(tmp_path / "out")]
+    environment = {**os.environ, "STILLVEC_TEST_DRIVER": str(tmp_path)}
+    driver = subprocess.Popen(
+        [sys.executable, "-m", "stillvec", *command],
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    wait_for(lambda: len(find_processes(mark)) > 3)  # the driver, and what Ray started
+    driver.kill()
+    driver.wait()
+    wait_for(lambda: not find_processes(mark))
+    assert not (tmp_path / "out").exists()
+
+
+def find_processes(mark: str) -> list[str]:
+    """Command lines of the processes whose environment has this entry."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if mark.encode() in (folder / "environ").read_bytes().split(b"\0"):
+                found.append((folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+    return found
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 180) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "the condition did not become true"
+        time.sleep(0.5)
 
 
 def test_a_failure_in_a_worker_is_one_sentence(

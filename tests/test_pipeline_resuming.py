@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file
 from tiny_corpus import refused, sentences
 
 import stillvec
@@ -238,6 +239,19 @@ def test_half_a_checkpoint_is_nothing_to_go_on_from(
     (tmp_path / "other.checkpoint").write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
     arguments = call("other", "--method", "aggregate", "--resume")
     assert "not a readable checkpoint" in refused(capsys, main(arguments))
+
+
+@pytest.mark.usefixtures("small")
+def test_a_checkpoint_with_a_stage_of_another_version_is_refused(
+    call: Call, stop: Callable[..., None], tmp_path: Path, capsys: Any
+) -> None:
+    stop(call("out", "--method", "aggregate"), 3)
+    arrays = load_file(tmp_path / "out.checkpoint")
+    facts = json.loads(bytes(arrays.pop("facts")))
+    PassCheckpoint(tmp_path / "out").write(facts, lambda: {**arrays, "way/own-1": arrays["way/corpus"]})
+    assert "not a readable checkpoint" in refused(capsys, main(call("out", "--method", "aggregate", "--resume")))
+    PassCheckpoint(tmp_path / "out").write(facts, lambda: arrays)
+    assert main(call("out", "--method", "aggregate", "--resume")) == 0
 
 
 @pytest.mark.usefixtures("small")

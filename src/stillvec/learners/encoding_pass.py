@@ -250,6 +250,14 @@ class EncodingPass:
         items = self.accumulators.items()
         return {spec: reader for spec, reader in items if spec.source is source and spec not in self._complete}
 
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Continue from the state of a checkpoint; ValueError if it has a stage that this pass does not have."""
+        stages = {"corpus", "paragraphs", "alone", *self.plan.own_texts}
+        unknown = read_stages(arrays).keys() - stages - {f"lacking-{n}" for n in range(len(self.accumulators))}
+        if unknown:
+            raise ValueError(f"unknown stages: {', '.join(sorted(unknown))}")
+        self.state.restore(arrays)
+
     def reads(self, source: TextSource) -> bool:
         """Whether any accumulator still has to read this kind of text."""
         return bool(self._readers(source))

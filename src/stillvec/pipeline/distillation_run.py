@@ -261,7 +261,7 @@ class Run:
             self.checkpoint = None
         elif arrays is not None and self.checkpoint is not None:
             try:
-                encoding_pass.state.restore(arrays)
+                encoding_pass.restore(arrays)
             except (KeyError, IndexError, ValueError, TypeError, RuntimeError, OverflowError) as error:
                 if is_out_of_memory(error):
                     raise

@@ -223,6 +223,37 @@ def test_linear_is_the_regression_that_evaluate_fits(vectors: WordVectors) -> No
     assert sum(np.allclose(head.score([*data.items]), each, atol=0.02) for each in scores) == 1
 
 
+@pytest.mark.parametrize("settings", ["k=1", "k=5", "k=5,balanced=true", "k=5,center=false", "k=200"])
+def test_the_votes_of_knn_are_those_of_a_loop(settings: str) -> None:
+    random = np.random.default_rng(0)
+    words = [f"w{number}" for number in range(40)]
+    vectors = WordVectors(words, random.standard_normal((40, 6)).astype(np.float32) + 0.5)
+    texts = [" ".join(random.choice(words, int(random.integers(2, 6)), replace=False)) for _ in range(100)]
+    labels = random.choice(["a", "b", "c"], 100, p=[0.6, 0.3, 0.1]).tolist()
+    asked = [f"unknown {text} w0" for text in texts[:30]]
+    given = dict(pair.split("=") for pair in settings.split(","))
+    k, is_balanced, is_centred = int(given["k"]), "balanced" in given, "center" not in given
+
+    def average(text: str) -> np.ndarray[Any, Any]:
+        return np.mean([vectors[word] for word in text.split() if word in vectors], axis=0)
+
+    known = [average(text) for text in texts]
+    mean = np.mean(known, axis=0) if is_centred else np.zeros(6)
+    expected = []
+    for text in asked:
+        x = average(text) - mean
+        found = []
+        for example, label in zip(known, labels, strict=True):
+            y = example - mean
+            found.append((-(x @ y) / (np.linalg.norm(x) * np.linalg.norm(y)), label))
+        votes = {"a": 0.0, "b": 0.0, "c": 0.0}
+        for _, label in sorted(found)[:k]:
+            votes[label] += 1 / labels.count(label) if is_balanced else 1
+        expected.append([votes[label] / sum(votes.values()) for label in "abc"])
+    head = fit(vectors, zip(texts, labels, strict=True), f"knn:{settings}", packing="none")
+    np.testing.assert_allclose(head.predict_proba(asked), expected, atol=1e-5)
+
+
 def test_explanations_of_linear_and_cnn_sum_to_the_score(vectors: WordVectors) -> None:
     texts = ["the ice was here", "a fire again seen here"]
     for name in ("linear", "cnn:epochs=2"):
@@ -273,6 +304,20 @@ def test_tagged_words_and_pairs_are_not_read_as_texts(
     assert fit(vectors, file).predict(["snow"]) == ["cold"]
     file.write_text("cold the snow\n\nwarm fire\n\n" * 20, "utf-8")
     assert fit(vectors, file).predict(["snow"]) == ["cold"]
+
+
+@pytest.mark.parametrize(
+    "lines", [["0 how did it caf\xe9 ?", "1 what is"], ["cold\tthe snow", "warm\tfire"], ["text,label", "a b,c"]]
+)
+def test_texts_are_not_read_as_tagged_words(lines: list[str], vectors: WordVectors, tmp_path: Path) -> None:
+    """Also if they are not UTF-8: the form is what is wrong."""
+    file = tmp_path / "data.txt"
+    file.write_text("\n".join(lines * 20) + "\n", "latin-1")
+    with pytest.raises(DatasetError, match="--head cnn") as caught:
+        fit(vectors, file, "tagger:epochs=1")
+    assert (caught.value.path, caught.value.line) == (str(file), 1)
+    file.write_text("the O\nsnow B-COLD\n\nfire B-WARM x\n\n" * 20, "utf-8")
+    assert fit(vectors, file, "tagger:epochs=1").labels == ("B-COLD", "O", "x")
 
 
 def test_the_parts_of_a_dataset_are_found_and_the_test_part_is_never_learnt(
@@ -384,6 +429,17 @@ def test_the_command_line(vectors: WordVectors, tmp_path: Path, capsys: pytest.C
     assert main(["predict", out, "--json", "--", "-5 degrees", "--frost"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 2
     assert main(["predict", out, "missing.txt"]) == 2
+    (tmp_path / "x.json").write_text("[]\n")
+    for name in ("x.json", "new.json"):  # as a file to write, which --json of evaluate takes
+        assert main(["predict", out, "the snow", "--json", str(tmp_path / name)]) == 2
+        shown, error = capsys.readouterr()
+        assert (shown, "standard output" in error) == ("", True)
+    (tmp_path / "none.txt").write_text("")
+    assert main(["predict", out, str(tmp_path / "none.txt")]) == 0  # as a filter: no lines for none
+    shown, error = capsys.readouterr()
+    assert (shown, "no texts" in error) == ("", True)
+    assert main(["predict", out, "", "--json"]) == 0  # one text without words
+    assert len(capsys.readouterr().out.splitlines()) == 1
     assert main(["fit", str(tmp_path / "v"), "--on", str(tmp_path / "d.txt"), "--out", out, "--head", "cmn"]) == 2
     assert "cnn" in capsys.readouterr().err
 

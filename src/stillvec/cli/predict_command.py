@@ -3,11 +3,12 @@
 import argparse
 import sys
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from stillvec.cli.console import print_json
-from stillvec.cli.terminal_text import escape_controls
+from stillvec.cli.terminal_text import escape_controls, warn
 from stillvec.errors import CorpusError, UsageError
 from stillvec.files import decode_lines, inner_suffix, read_lines
 from stillvec.heads.canonical_names import CanonicalNames
@@ -31,7 +32,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--canonical", metavar="NAMES.tsv", help=f"{names} --canonical-names: answers then depend less on names")
     add("--canonical-names", metavar="A,B,...", help="names that stand for all others, such as frequent ones")
-    add("--json", action="store_true", help="a JSON object per line, with all probabilities")
+    add("--json", action="store_true", help="print a JSON object per text, with all probabilities")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -39,14 +40,13 @@ def run(options: argparse.Namespace) -> int:
     canonical = _read_names(options)
     if canonical is not None and head.kind.unit in ("tokens", "span"):
         raise UsageError("--canonical is for heads that label texts or pairs.", code="no-canonical")
-    block: list[str] = []
-    for text in _read_texts(options.texts or ["-"]):
-        block.append(text)
-        if len(block) == _BLOCK:
-            _print_block(head, block, options, canonical)
-            block = []
-    if block:
+    n_texts = 0
+    texts = _read_texts(options.texts or ["-"])
+    while block := [*islice(texts, _BLOCK)]:
         _print_block(head, block, options, canonical)
+        n_texts += len(block)
+    if not n_texts:
+        warn("stillvec: there are no texts to label: what was read is empty.")
     return 0
 
 
@@ -64,6 +64,9 @@ def _read_texts(given: list[str]) -> Iterator[str]:
         path = Path(text)
         if text == "-":
             yield from decode_lines(sys.stdin.buffer, Path("standard input"), CorpusError)
+        elif inner_suffix(path) == ".json" and not any(map(str.isspace, text)):
+            cure = f"--json prints to standard output: write > {text} for a file of the answers"
+            raise UsageError.expected("texts, or a file with a text per line", repr(text), cure=cure)
         elif "\0" not in text and len(text) < 4096 and path.is_file():
             yield from (line for _, line in read_lines(path, CorpusError))
         elif not any(map(str.isspace, text)) and inner_suffix(path) in _FILE_ENDINGS:

@@ -114,7 +114,7 @@ def read_data(
     several = multilabel or files["train"].parent.name == "multilabel"
     readers: dict[Unit, Callable[[Path], Iterable[Item]]] = {
         "text": lambda path: _read_texts(path, several, text_field, label_field),
-        "tokens": read_tagged,
+        "tokens": _read_tokens,
         "pair": _read_pairs,
         "span": lambda path: read_marked_texts(path, question, draw),
     }
@@ -233,8 +233,7 @@ def _read_rows(path: Path, text_field: str, label_field: str | None) -> Iterator
 
 def _refuse_other_units(path: Path) -> None:
     """Refuse a file of tagged words or of pairs, whose lines would be read as a label and a text each."""
-    with open_bytes(path, DatasetError) as stream:
-        lines = stream.read(_SAMPLE).decode("utf-8", "replace").splitlines()[:-1]
+    lines = _sample_lines(path)
     rows = [[*filter(None, line.split("\t"))] for line in lines if line.strip() and not line.startswith("#")]
     what, n_blank = "a label and a text per line", sum(not line.strip() for line in lines)
     if n_blank and all(len(row) > 1 and " " not in row[0] for row in rows):
@@ -242,6 +241,24 @@ def _refuse_other_units(path: Path) -> None:
     if rows and not n_blank and all(len(row) > 2 for row in rows):
         cure = "choose --head pair, or give a header with the columns text and label"
         raise DatasetError.expected(what, "a label and two texts", path=path, cure=cure)
+
+
+def _read_tokens(path: Path) -> list[Item]:
+    """Refuse a file of texts, which would be one sentence: lines of any number of words, none of them blank."""
+    lines = [] if inner_suffix(path) == ".conllu" else _sample_lines(path)
+    rows = [line.split("\t") if "\t" in line else line.split() for line in lines]
+    if all(rows) and (len({*map(len, rows)}) > 1 or any(" " in row[-1].strip() for row in rows)):
+        what = "a word and its tag per line, and a blank line after each sentence"
+        cure = "for texts with labels, choose another head, such as --head cnn"
+        raise DatasetError.expected(what, repr(lines[0][:40]), path=path, line=1, cure=cure)
+    return [*read_tagged(path)]
+
+
+def _sample_lines(path: Path) -> list[str]:
+    """The first lines of a file, without one that may be cut."""
+    with open_bytes(path, DatasetError) as stream:
+        content: bytes = stream.read(_SAMPLE)
+    return content.decode("utf-8", "replace").splitlines()[:-1]
 
 
 def _read_objects(path: Path, text_field: str, wanted: Sequence[str]) -> Iterator[tuple[int, str, str]]:

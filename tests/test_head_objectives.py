@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,27 @@ import torch
 
 from stillvec.errors import TeacherError
 from stillvec.heads import teacher_labels
-from stillvec.heads.networks import NetworkSettings, PaddedTexts, TaggerNetworks, divide_tags
+from stillvec.heads.networks import NetworkGroup, NetworkSettings, PaddedTexts, TaggerNetworks, divide_tags
 from stillvec.heads.objectives import OBJECTIVES, ArcFace, CenterLoss, Coco, Contrastive, CrossEntropy, Triplet
 from stillvec.heads.sequence_batches import SPREAD, Sequences
-from stillvec.heads.text_networks import CnnNetworks, LinearNetworks, Pass, TextTraining, divergence
-from stillvec.heads.training_options import Adversarial, Experts
+from stillvec.heads.text_networks import (
+    AttentionNetworks,
+    CnnNetworks,
+    LinearNetworks,
+    Pass,
+    TextTraining,
+    divergence,
+)
+from stillvec.heads.training_options import (
+    Adversarial,
+    Auxiliary,
+    ConcatOption,
+    Experts,
+    Masking,
+    Residual,
+    TrainingOption,
+    Tying,
+)
 from stillvec.vectors import WordVectors
 from stillvec.verbs.fitting import fit
 
@@ -159,6 +176,178 @@ def test_equal_experts_make_the_gate_irrelevant_and_a_gate_of_one_gives_that_exp
         part = group.parameters[group.places[name]]
         group.parameters[group.places[name]] = part[:, :1].expand_as(part)
     torch.testing.assert_close(*(group.mix_experts(states, gate) for gate in gates), atol=1e-5, rtol=0)
+
+
+class DotNetworks(AttentionNetworks):
+    dot = True
+
+
+SALTS = torch.tensor([[5, 6], [7, 8]], dtype=torch.int32)  # of two networks
+
+
+def ragged_texts() -> Sequences:
+    """Texts of 1 to 4 words, some of them unknown, whose vector is not zero."""
+    random = np.random.default_rng(0)
+    table = random.standard_normal((20, 5)).astype(np.float32)
+    table[0] = 0
+    lengths = random.integers(1, 5, 40)
+    return Sequences(table, random.integers(1, 20, lengths.sum()), np.cumsum(lengths))
+
+
+def use_double(group: NetworkGroup) -> None:
+    """So that finite differences are exact enough."""
+    group.tables, group.flat = group.tables.double(), group.flat.detach().double().requires_grad_()
+    group.parameters = group._split()
+
+
+def attend(form: type[AttentionNetworks] = AttentionNetworks, **options: TrainingOption) -> AttentionNetworks:
+    labels, networks = np.random.default_rng(1).integers(0, 2, 40), [NetworkSettings(0, seed, 1e-2) for seed in (0, 1)]
+    training = TextTraining(options=options)
+    group = form(PaddedTexts([ragged_texts()], CPU), labels, networks, training=training)
+    use_double(group)
+    return group
+
+
+def compare_slope(group: NetworkGroup, numbers: torch.Tensor, width: int) -> None:
+    """The gradient of the loss along a random direction against a central difference."""
+    (gradient,) = torch.autograd.grad(group.losses(numbers, width, SALTS).sum(), group.flat)
+    start, way = group.flat.detach().clone(), draw(*group.flat.shape, seed=9)
+    found = []
+    for step in (1e-5, -1e-5):
+        group.set_weights(start + step * way)
+        found.append(float(group.losses(numbers, width, SALTS).detach().sum()))
+    group.set_weights(start)
+    assert float((gradient * way).sum()) == pytest.approx((found[0] - found[1]) / 2e-5, rel=1e-5)
+
+
+def run_slowly(words: np.ndarray[Any, Any], parts: list[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
+    """The states of an LSTM in both directions, word by word, of one text (L, d) without padding."""
+    enter, recur, biases = parts
+    n_units, ways = recur.shape[1], []
+    for way, rows in enumerate((words, words[::-1])):
+        columns = slice(4 * n_units * way, 4 * n_units * (way + 1))
+        state = cell = np.zeros(n_units)
+        states = []
+        for word in rows:
+            given = word @ enter[:, columns] + state @ recur[way] + biases[:, columns].sum(axis=0)
+            write, keep, show, update = given.reshape(4, n_units)
+            cell = cell / (1 + np.exp(-keep)) + np.tanh(update) / (1 + np.exp(-write))
+            state = np.tanh(cell) / (1 + np.exp(-show))
+            states.append(state)
+        ways.append(np.array(states[:: 1 - 2 * way]))
+    return np.concatenate(ways, axis=1)
+
+
+def read_slowly(
+    group: AttentionNetworks, network: int, words: np.ndarray[Any, Any], *, residual: bool = False, concat: bool = False
+) -> np.ndarray[Any, Any]:
+    states = run_slowly(words, [part[network].detach().numpy() for part in group.parameters[:3]])
+    if residual:
+        states[:, : words.shape[1]] += words
+    return np.hstack([states, words]) if concat else states
+
+
+def rows_of(group: AttentionNetworks, numbers: torch.Tensor) -> list[np.ndarray[Any, Any]]:
+    """The rows of the words of each text, without padding."""
+    return [ids[ids != 0].numpy() for ids in group.read(numbers, 4)[0]]
+
+
+@pytest.mark.parametrize("form", [AttentionNetworks, DotNetworks])
+@pytest.mark.parametrize("names", [(), ("concat",), ("residual",), ("concat", "residual")])
+def test_states_that_keep_their_words_are_those_of_a_loop(
+    names: tuple[str, ...], form: type[AttentionNetworks]
+) -> None:
+    """States of 6 numbers, of words of 5: the last is not that of a word."""
+    known: dict[str, TrainingOption] = {"concat": ConcatOption(), "residual": Residual()}
+    group, numbers = attend(form, **{name: known[name] for name in names}), torch.arange(40).expand(2, -1)
+    features, table = group.forward(group.read(numbers, 4)).features.detach().numpy(), group.tables[0].numpy()
+    for network in range(2):
+        query = [part[network].detach().numpy() for part in group.parameters[3 : group.n_own]]
+        for rows, found in zip(rows_of(group, numbers), features[network], strict=True):
+            states = read_slowly(group, network, table[rows], residual="residual" in names, concat="concat" in names)
+            assert states.shape[1] == (11 if "concat" in names else 6)
+            if form.dot:
+                given = [float(state @ query[0]) / len(state) ** 0.5 for state in states]
+            else:
+                given = [float(np.tanh(state @ query[0] + query[1]) @ query[2]) for state in states]
+            weights = np.exp(given) / np.exp(given).sum()
+            np.testing.assert_allclose(found, sum(w * state for w, state in zip(weights, states, strict=True)))
+
+
+def test_tying_adds_the_mean_squared_distance_of_a_state_from_its_word() -> None:
+    numbers = torch.arange(30).expand(2, -1)
+    plain, group = attend(), attend(tying=Tying(weight=0.7))
+    added = (group.losses(numbers, 4, SALTS) - plain.losses(numbers, 4, SALTS)).detach().numpy()
+    table = group.tables[0].numpy()
+    for network in range(2):
+        distances = []
+        for rows in rows_of(group, numbers):
+            for state, row in zip(read_slowly(group, network, table[rows]), rows, strict=True):
+                distances.append(sum((state[column] - table[row, column]) ** 2 for column in range(5)))
+        assert added[network] == pytest.approx(0.7 * np.mean(distances))
+    compare_slope(group, numbers, 4)
+
+
+def test_masking_adds_the_loss_of_finding_words_whose_vectors_are_zero(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Among the rows of the batch, of which padding is one; an unknown word is not masked."""
+    numbers = torch.arange(30).expand(2, -1)
+    plain, group = attend(), attend(masking=Masking(weight=0.7, share=0.4))
+    compare_slope(group, numbers, 4)
+    read: list[torch.Tensor] = []
+    read_states = group.read_states
+    monkeypatch.setattr(group, "read_states", lambda words, inside: (read.append(words), read_states(words, inside))[1])
+    added = (group.losses(numbers, 4, SALTS) - plain.losses(numbers, 4, SALTS)).detach().numpy()
+    shown, changed = read
+    ids, table = group.read(numbers, 4), group.tables[0].numpy()
+    np.testing.assert_array_equal(shown.numpy(), table[ids])
+    assert not torch.equal(changed[0], changed[1])  # each network masks words of its own
+    for network in range(2):
+        masked = (changed[network] == 0).all(dim=2).numpy() & (ids[network] != 0).numpy()
+        np.testing.assert_array_equal(changed[network].numpy()[~masked], shown[network].numpy()[~masked])
+        assert ids[network].numpy()[masked].min() > 1
+        assert 0.25 < masked[ids[network] > 1].mean() < 0.55
+        candidates = sorted({*ids[network].flatten().tolist()})
+        losses = []
+        for text, rows in enumerate(rows_of(group, numbers)):
+            states = read_slowly(group, network, changed[network, text, : len(rows)].numpy())
+            for place in np.flatnonzero(masked[text]):
+                worth = {row: np.exp(states[place, :5] @ table[row]) for row in candidates}
+                losses.append(-np.log(worth[rows[place]] / sum(worth.values())))
+        assert added[network] == pytest.approx(0.7 * np.mean(losses))
+
+
+def test_a_second_field_adds_the_loss_of_marks_without_types(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a sum over all sequences of marks, B, I and O, of each sentence."""
+    monkeypatch.setattr("stillvec.heads.networks._UNITS", 6)
+    names, texts, numbers = ("B-X", "B-Y", "I-X", "O"), ragged_texts(), torch.arange(30).expand(2, -1)
+    tags = np.random.default_rng(0).integers(0, 4, len(texts.ids))
+    networks = [NetworkSettings(0, seed, 1e-3) for seed in (0, 1)]
+    plain, group = (
+        TaggerNetworks(PaddedTexts([texts], CPU), tags, networks, names=names, options=options)
+        for options in ({}, {"auxiliary": Auxiliary(weight=0.7)})
+    )
+    for each in (plain, group):
+        use_double(each)
+    added = (group.losses(numbers, 4, SALTS) - plain.losses(numbers, 4, SALTS)).detach().numpy()
+    ids, starts = group.read(numbers, 4), texts.ends - texts.lengths
+    states = group.read_states(ids, ids != 0, SALTS).detach().numpy()
+    for network in range(2):
+        weights, bias, begin, step, end = (part[network].detach().numpy() for part in group.parameters[-5:])
+        losses = []
+        for text in range(30):
+            n_words = int(texts.lengths[text])
+            given = states[network, text, :n_words] @ weights + bias
+            worth = {
+                path: begin[path[0]]
+                + end[path[-1]]
+                + sum(given[place, mark] for place, mark in enumerate(path))
+                + sum(step[pair] for pair in itertools.pairwise(path))
+                for path in itertools.product(range(3), repeat=n_words)
+            }
+            right = tuple("BIO".index(names[tag][0]) for tag in tags[starts[text] : texts.ends[text]])
+            losses.append(np.log(sum(map(np.exp, worth.values()))) - worth[right])
+        assert added[network] == pytest.approx(0.7 * np.mean(losses))
+    compare_slope(group, numbers, 4)
 
 
 @pytest.mark.parametrize("head", ["linear", "linear:hidden=20,rate=0.01,epochs=40,patience=10"])

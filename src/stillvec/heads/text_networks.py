@@ -359,7 +359,7 @@ class AttentionNetworks(TextNetworks):
         return total
 
     def _predict_masked(self, ids: Tensor, words: Tensor, inside: Tensor, salts: Tensor, share: float) -> Tensor:
-        """The mean loss of predicting masked words, whose vectors are zero, among the words of the batch (M, 1)."""
+        """The mean loss of finding masked words, whose vectors are zero, among the rows of the batch (M, 1)."""
         drawn = drop_units(torch.ones_like(words[..., 0]), salts[1], share) == 0
         masked = drawn & inside & (ids >= SPECIAL)
         states = self.read_states(words * ~masked.unsqueeze(-1), inside)[..., : words.shape[3]]

@@ -86,7 +86,7 @@ def main() -> None:
     if options.table == "prune":
         prune(sources, options.out)
         return
-    task = Spans(device=options.device, quick=not options.full)
+    task = Spans("+".join(SPAN_POOLINGS), device=options.device, quick=not options.full)
     answered = answer(sources, task, options.on)
     print_header(*split_cells(HEADERS[f"spans-{options.table}"]))
     printers = {"poolings": print_poolings, "claims": print_claims, "labels": print_labels, "layers": print_layers}

@@ -19,6 +19,7 @@ from stillvec.errors import DatasetError, UsageError
 from stillvec.evaluation import Report, Score
 from stillvec.evaluation.intervals import Resampling
 from stillvec.evaluation.network_training import SpanTraining
+from stillvec.evaluation.report_tables import list_notes
 from stillvec.evaluation.spans import SpanItems, Spans
 from stillvec.evaluation.tasks import Answers
 from stillvec.heads.lookup import Lookup
@@ -197,6 +198,21 @@ def test_only_files_with_wanted_questions_are_found(tmp_path: Path) -> None:
         {"c"},
     ]
     assert Spans(on="constituents+typing").asked == ["labelling", "detection", "typing"]
+
+
+def test_the_quick_form_has_two_poolings_unless_others_are_named() -> None:
+    assert {*Spans().poolings} == {*SPAN_POOLINGS}
+    assert Spans(quick=True).poolings == ("max", "endpoint")
+    assert Spans("avg+coherent", quick=True).poolings == ("avg", "coherent")
+    assert Spans().poolings[0] == "max"
+
+
+def test_the_report_names_the_poolings_that_are_not_in_it() -> None:
+    metrics = [f"typing-{pooling}{ending}" for pooling in ("max", "endpoint") for ending in ("", "-random")]
+    scores = [Score("a", "spans", "names.test", metric, 0.5, 0.4, 0.6, 9, 9, "skip") for metric in metrics]
+    (note,) = list_notes(Report(tuple(scores)))
+    assert "avg, attention, diffsum, coherent;" in note
+    assert not list_notes(Report(tuple(replace(score, task="tagging") for score in scores)))
 
 
 @pytest.mark.parametrize("settings", [{"pooling": "avg+mode"}, {"on": "syntax"}, {"seeds": 0}, {"size": 2}])

@@ -17,6 +17,7 @@ from stillvec.evaluation.intervals import Resampling
 from stillvec.evaluation.supervised import single_thread
 from stillvec.evaluation.tagging import Tagging
 from stillvec.evaluation.tasks import Answers
+from stillvec.heads import crf
 from stillvec.heads.crf import best_paths, log_partition, negative_log_likelihood
 from stillvec.heads.lookup import Lookup
 from stillvec.heads.sequence_batches import Sequences
@@ -73,6 +74,39 @@ def test_the_crf_is_what_all_paths_together_say(chain: tuple, sentence: int) -> 
         tags[sentence, :length] = torch.tensor(path)
         lost = negative_log_likelihood(chain[0], tags, chain[1], chain[2])[sentence]
         assert float(lost) == pytest.approx(whole - score)
+
+
+@pytest.mark.parametrize("size", [0.1, 1, 10])
+def test_the_best_of_many_tags_is_that_of_all_paths(size: float) -> None:
+    """Where only some tags are compared."""
+    random = torch.Generator().manual_seed(0)
+    n = crf._MANY_TAGS + 10
+    begin, end = size * torch.randn(2, n, generator=random)
+    step = size * torch.randn(n, n, generator=random)
+    scores = 3 * torch.randn(4, 3, n, generator=random)
+    first = begin + scores[:, 0]
+    pairs = first[:, :, None] + step + scores[:, 1, None]
+    paths = pairs[:, :, :, None] + step + scores[:, 2, None, None]
+    short, whole = (pairs + end).flatten(1).argmax(dim=1), (paths + end).flatten(1).argmax(dim=1)
+    lengths = torch.tensor([3, 3, 2, 1])
+    found = best_paths(scores, torch.arange(3) < lengths[:, None], (begin, step, end))
+    assert found[0].tolist() == [*np.unravel_index(int(whole[0]), (n, n, n))]
+    assert found[1].tolist() == [*np.unravel_index(int(whole[1]), (n, n, n))]
+    assert found[2].tolist() == [*np.unravel_index(int(short[2]), (n, n)), 0]
+    assert found[3].tolist() == [int((first + end)[3].argmax()), 0, 0]
+
+
+def test_choosing_tags_keeps_the_order_of_equals(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = torch.Generator().manual_seed(0)
+    n = crf._MANY_TAGS + 10
+    scores, begin, step, end = (
+        torch.randint(0, high, shape, generator=random).float()
+        for high, shape in ((9, (2, 5, 12, n)), (2, (2, n)), (2, (2, n, n)), (2, (2, n)))
+    )
+    inside = torch.arange(12) < torch.randint(1, 13, (2, 5, 1), generator=random)
+    chosen = best_paths(scores, inside, (begin, step, end))
+    monkeypatch.setattr(crf, "_MANY_TAGS", n + 1)
+    assert torch.equal(chosen, best_paths(scores, inside, (begin, step, end)))
 
 
 @pytest.mark.parametrize("size", [1, 30])

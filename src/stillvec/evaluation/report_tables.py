@@ -9,6 +9,7 @@ from stillvec.evaluation.evaluation_report import Comparison, Report
 from stillvec.evaluation.label_tables import label_tables
 from stillvec.evaluation.score_table import ScoreRow, TextTable, group_scores, rank_sets
 from stillvec.evaluation.tasks import task_class
+from stillvec.heads.pooling import SPAN_POOLINGS
 
 _MAX_COLUMNS = 3  # sets shown as columns
 _CELL_WIDTH = 22  # 45.3 [40.1, 50.2] 100%
@@ -49,6 +50,9 @@ def list_notes(report: Report) -> list[str]:
         notes.append("The ranking of the sets is the same under every policy for OOV words.")
     if any(score.words == "unleaked" for score in report.scores):
         notes.append("Outside the lexicon: only pairs that the lexicon does not contain.")
+    asked = {score.metric.split("-")[1] for score in report.scores if score.task == "spans" and "-" in score.metric}
+    if (missing := [pooling for pooling in SPAN_POOLINGS if pooling not in asked]) and {*SPAN_POOLINGS} & asked:
+        notes.append(f"Poolings of spans that were not measured: {', '.join(missing)}; see --tasks spans:pooling=.")
     if report.left_out:
         notes.append(f"Skipped (they train a model): {', '.join(report.left_out)}; see --tasks, --all, --quick.")
     return notes

@@ -51,6 +51,7 @@ if TYPE_CHECKING:  # importing torch takes seconds
     from stillvec.heads.span_networks import SpanSettings
 
 _BATCH = 64  # sentences
+_ALL, _QUICK_POOLINGS = ("max", "avg", "attention", "endpoint", "diffsum", "coherent"), ("max", "endpoint")
 _QUICK, _QUICK_EPOCHS, _QUICK_SIZE, _QUICK_BATCH = 1500, 4, 96, 32  # sentences, epochs, columns and units, a batch
 
 
@@ -61,7 +62,7 @@ class SpanItems(LearntItems):
 
 @dataclass(frozen=True)
 class Spans(TokenTask):
-    pooling: str = "max+avg+attention+endpoint+diffsum+coherent"  # joined by +; sets are ranked by the first
+    pooling: str = "all"  # the six, of the quick form max+endpoint; or some joined by +; sets are ranked by the first
     on: str = "all"  # or any of constituents, entities, roles, coreference (or of the questions), joined by +
     seeds: int = 3
     epochs: int = 6
@@ -76,7 +77,7 @@ class Spans(TokenTask):
     learns_mix: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        split_poolings(self.pooling, SPAN_POOLINGS)
+        split_poolings(self.pooling, ("all", *SPAN_POOLINGS))
         check_least(self, seeds=1, epochs=1, size=4, draw=0)
         for name in self.on.split("+"):
             if name not in ("all", *KINDS, *QUESTIONS):
@@ -85,6 +86,13 @@ class Spans(TokenTask):
     @classmethod
     def ranks_by(cls, metric: str) -> bool:
         return super().ranks_by(metric) and "-recall-" not in metric
+
+    @property
+    def poolings(self) -> tuple[str, ...]:
+        """The poolings that are measured, the one by which sets are ranked first."""
+        named = split_poolings(self.pooling, ("all", *SPAN_POOLINGS))
+        of_all = _QUICK_POOLINGS if self.quick else _ALL
+        return of_all if "all" in named else tuple(named)
 
     @property
     def asked(self) -> list[str]:
@@ -126,7 +134,7 @@ class Spans(TokenTask):
             texts = [LayeredTexts(sequences, device), PaddedTexts([control], device)]
         size, batch = (min(self.size, _QUICK_SIZE), _QUICK_BATCH) if self.quick else (self.size, _BATCH)
         values: dict[str, NDArray[Any]] = {}
-        cells = [*product(items.questions, split_poolings(self.pooling, SPAN_POOLINGS))]
+        cells = [*product(items.questions, self.poolings)]
         for number, (name, pooling) in enumerate(cells):
             work = self._train(items, texts, items.questions[name], SpanSettings(pooling, size, size, batch))
             metric = f"{name}-{pooling}"
@@ -174,7 +182,7 @@ class Spans(TokenTask):
     def score(self, items: Items, answers: Answers, chosen: Rows, resampling: Resampling) -> dict[str, Estimate]:
         assert isinstance(items, SpanItems)
         measures: dict[str, Measure] = {}
-        for name, pooling in product(items.questions, split_poolings(self.pooling, SPAN_POOLINGS)):
+        for name, pooling in product(items.questions, self.poolings):
             metric = f"{name}-{pooling}"
             counts = answers.values[metric][chosen]
             measures[metric] = partial(f1_ratio, counts=counts)

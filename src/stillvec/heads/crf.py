@@ -9,6 +9,9 @@ their words. All arrays may have further leading dimensions, for several fields 
 import torch
 from torch import Tensor
 
+_MANY_TAGS = 50  # with fewer, comparing all pairs is faster than choosing them
+_ROUNDING = 1e-3  # of scores, in single precision
+
 Steps = tuple[Tensor, Tensor, Tensor]  # begin (*, k), step (*, k, k) from row to column, end (*, k)
 
 
@@ -50,13 +53,14 @@ def negative_log_likelihood(scores: Tensor, tags: Tensor, inside: Tensor, steps:
 
 def best_paths(scores: Tensor, inside: Tensor, steps: Steps) -> Tensor:
     """The most probable path of each sentence (*, B, L), 0 outside; of equals that with smaller tags from the end."""
-    begin, step, end = _with_sentences(steps)
+    begin, _, end = _with_sentences(steps)
+    step = steps[1]
     first, *rest = scores.unbind(-2)
     best = begin + first
     tags = torch.arange(best.shape[-1], device=best.device)
     backpointers: list[Tensor] = []
     for here, score in zip(inside.unsqueeze(-1).unbind(-2)[1:], rest, strict=True):
-        reached, previous = (best.unsqueeze(-1) + step).max(dim=-2)  # (*, B, k)
+        reached, previous = _choose_previous(best, step, here)
         backpointers.append(torch.where(here, previous, tags))  # padding keeps the tag
         best = torch.where(here, reached + score, best)
     tag = (best + end).argmax(dim=-1, keepdim=True)
@@ -65,6 +69,26 @@ def best_paths(scores: Tensor, inside: Tensor, steps: Steps) -> Tensor:
         tag = previous.gather(-1, tag)
         path.append(tag)
     return torch.cat(path[::-1], dim=-1) * inside
+
+
+def _choose_previous(best: Tensor, step: Tensor, here: Tensor) -> tuple[Tensor, Tensor]:
+    """The best score of a path to each tag and the tag before it (*, B, k), for the paths to each tag so far (*, B, k).
+
+    With many tags, only those are compared that can be best before any tag: with a step in the range [low, high] from
+    each tag, a tag loses before every other one if best + high is less than the largest best + low.
+    """
+    if best.shape[-1] < _MANY_TAGS:
+        reached, previous = (best.unsqueeze(-1) + step.unsqueeze(-3)).max(dim=-2)
+        return reached, previous
+    centred = step - step.mean(dim=-2, keepdim=True)  # what a step adds for every previous tag decides nothing
+    low, high = (best + bound.unsqueeze(-2) for bound in (centred.amin(dim=-1), centred.amax(dim=-1)))
+    able = (high >= low.amax(dim=-1, keepdim=True) - _ROUNDING) & here
+    n_able = max(1, int(able.sum(dim=-1).max()))
+    chosen = high.topk(n_able, dim=-1).indices.sort(dim=-1).values  # (*, B, c), smaller tags first
+    steps = step.unsqueeze(-3).expand(*best.shape, -1)
+    taken = steps.gather(-2, chosen.unsqueeze(-1).expand(*chosen.shape, step.shape[-1]))  # (*, B, c, k)
+    reached, place = (best.gather(-1, chosen).unsqueeze(-1) + taken).max(dim=-2)
+    return reached, chosen.gather(-1, place)
 
 
 def _with_sentences(steps: Steps) -> Steps:

@@ -1,15 +1,16 @@
 """Sentences of a language with little text: the map of states to sentence vectors is learned in other languages, too.
 
-    STILLVEC_LANGUAGES=... python recipes/language_priors.py TEACHER --english out/text-mix.txt [--lines 100000]
-        [--only de es] [--out out/language-priors]
+    STILLVEC_LANGUAGES=... STILLVEC_DATA=... python recipes/language_priors.py TEACHER [--only de es]
+        [--english out/text-mix.txt --lines 10000] [--out out/language-priors]
 
 `additive:prior=true` shrinks a word towards P = X M, what a linear map M makes of the teacher's states of the word.
 With 4,000 sentences M is poor. States of a multilingual teacher are in one space, so that M may be learned in English,
 or in all languages: moments of its regression are summed. Each language keeps its own words, frequencies and sentences.
 
 The settings are chosen on German alone: half of the pairs of its development part, whose sentences are not in the text.
-The second table has the test parts of all languages, with these settings and with those of `--for sentences`, and the
-teacher. Texts are those of recipes/languages.py. A script because maps of several results are summed.
+The second table has the test parts of all languages, with these settings and with the usual ones; German keeps the
+smaller text. Scores of the teacher are those of `recipes/languages.py sentences`, texts those of recipes/languages.py.
+What is in the folder `--out` is not read by the teacher again. A script because maps of several results are summed.
 """
 
 from __future__ import annotations
@@ -17,18 +18,19 @@ from __future__ import annotations
 import csv
 import random
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from languages import LANGUAGES, data, score, write_text
+from languages import LANGUAGES, data, write_text
 from scipy.sparse import csr_array
 from scores import argument_parser, format_interval, print_header, print_row, split_cells, write_json
 
 import stillvec
 from stillvec import WordVectors
+from stillvec.evaluation import Score
 from stillvec.learners.accumulators import remove_directions
 from stillvec.learners.additive import bags_of, invert_moments, join_states, sif_weights
 from stillvec.numerics.array_types import Floats
@@ -37,11 +39,10 @@ from stillvec.training.bag_regression import BagSystem, mean_text, solve_system
 
 HEADERS = {
     "language-priors-settings": "| map learned in | smoothing | ridge | directions | development | with n-grams |",
-    "language-priors": "| language | `--for sentences` | with n-grams | as chosen | teacher | share |",
+    "language-priors": "| language | `additive:prior=true` | with n-grams | as chosen |",
 }
 SMOOTHING = (1e-3, 3e-3, 3e-4)
-RIDGES = (0.1, 0.3, 1.0, 3.0)
-DIRECTIONS = (0, 1, 2)
+GRID = {"ridge": (0.3, 0.1, 1.0, 3.0), "smoothing": SMOOTHING, "directions": (1, 0, 2)}
 
 
 class Setting(NamedTuple):
@@ -84,13 +85,13 @@ def read_part(folder: Path) -> Part:
 
 
 def distill(text: Path, teacher: str, out: Path) -> dict[float, Part]:
-    """A part for each smoothing, from one pass."""
+    """A part for each smoothing, from one pass, or from the folder of an earlier one."""
     methods = ",".join(f"additive:prior=true,smoothing={each}" for each in SMOOTHING)
-    stillvec.distill_all(
-        text, teacher=teacher, method=methods, language="none", min_count=1, contexts="all", out=out, force=True,
-        progress=True,
-    )  # fmt: skip
-    folders = sorted(path.parent for path in out.glob("*/manifest.json"))
+    if not out.exists():
+        stillvec.distill_all(
+            text, teacher=teacher, method=methods, language="none", min_count=1, contexts="all", out=out, progress=True
+        )
+    folders = sorted(path.parent for path in out.glob("additive*/manifest.json"))
     return {PreviousResult(folder).learner().smoothing: read_part(folder) for folder in folders}  # type: ignore[attr-defined]
 
 
@@ -133,80 +134,87 @@ def split_development(language: str, out: Path) -> Path:
     return path
 
 
-def spearman(vectors: WordVectors, folder: Path, dataset: str) -> str:
-    """The score x 100 with its interval; unknown words by n-grams if the vectors have them."""
+def spearman(vectors: WordVectors, folder: Path, dataset: str, resamples: int = 1000) -> Score:
+    """The score with its interval; unknown words by n-grams if the vectors have them."""
     oov = "skip" if vectors.subwords is None else "subword"
-    report = stillvec.evaluate(vectors, folder, ["sentences"], only=[dataset], oov=oov)
-    found = next(each for each in report.scores if (each.metric, each.words) == ("spearman", "own"))
-    return format_interval(found.value, found.low, found.high)
+    report = stillvec.evaluate(vectors, folder, ["sentences"], only=[dataset], oov=oov, resamples=resamples)
+    return next(each for each in report.scores if (each.metric, each.words) == ("spearman", "own"))
 
 
 Results = Mapping[float, Part]  # smoothing → part
 
 
-def make_vectors(setting: Setting, own: Results, others: Mapping[str, Sequence[Results]]) -> WordVectors:
-    part = own[setting.smoothing]
-    learned = [part] if "own" in setting.source else []
-    onto = learn_map([*learned, *(each[setting.smoothing] for each in others[setting.source])])
-    return finish(part, solve(part, onto, setting.ridge), setting)
+@dataclass(frozen=True)
+class Language:
+    own: Results
+    others: Mapping[str, Sequence[Results]]  # by the name of where the map is learned
+    solved: dict[tuple[str, float, float], Floats] = field(default_factory=dict)
+
+    def make_vectors(self, setting: Setting) -> WordVectors:
+        source, smoothing, ridge, *_ = setting
+        part = self.own[smoothing]
+        if (source, smoothing, ridge) not in self.solved:
+            learned = [part] if "own" in source else []
+            onto = learn_map([*learned, *(each[smoothing] for each in self.others[source])])
+            self.solved[source, smoothing, ridge] = solve(part, onto, ridge)
+        return finish(part, self.solved[source, smoothing, ridge], setting)
 
 
-def choose(half: Results, others: Mapping[str, Sequence[Results]], folder: Path, dataset: str) -> Setting:
-    """The best setting on half of a development part; n-grams are tried with the best of each source."""
+def choose(half: Language, folder: Path, dataset: str) -> Setting:
+    """The best setting on half of a development part: one value after the other, for each source of the map."""
     print_header(*split_cells(HEADERS["language-priors-settings"]))
     found: dict[Setting, float] = {}
-    for source, parts in others.items():
-        for smoothing, part in half.items():
-            own = [part] if "own" in source else []
-            onto = learn_map([*own, *(each[smoothing] for each in parts)])
-            for ridge in RIDGES:
-                matrix = solve(part, onto, ridge)
-                for directions in DIRECTIONS:
-                    setting = Setting(source, smoothing, ridge, directions)
-                    vectors = finish(part, matrix, setting)
-                    found[setting] = float(spearman(vectors, folder, dataset).split()[0])
-        best = max((each for each in found if each.source == source), key=found.__getitem__)
-        for setting in dict.fromkeys([DEFAULT, best] if source == "own" else [best]):
-            with_n_grams = setting._replace(n_grams=True)
-            found[with_n_grams] = float(spearman(make_vectors(with_n_grams, half, others), folder, dataset).split()[0])
-            print_row(source, *map(str, setting[1:4]), found[setting], found[with_n_grams])
-    write_json(folder / "settings.json", [[*setting, value] for setting, value in found.items()])
-    return max(found, key=found.__getitem__)
+
+    def measure(setting: Setting) -> float:
+        if setting not in found:
+            found[setting] = 100 * spearman(half.make_vectors(setting), folder, dataset, 0).value
+        return found[setting]
+
+    for source in half.others:
+        start = best = DEFAULT._replace(source=source)
+        for name, values in GRID.items():
+            best = max((best._replace(**{name: value}) for value in values), key=measure)
+        for setting in dict.fromkeys([start, best]):
+            print_row(source, *map(str, setting[1:4]), measure(setting), measure(setting._replace(n_grams=True)))
+        write_json(folder / "settings.json", [[*setting, value] for setting, value in found.items()])
+    return max(found, key=measure)
 
 
 def main() -> None:
     parser = argument_parser(__doc__)
     parser.add_argument("teacher", metavar="TEACHER")
-    parser.add_argument("--english", type=Path, required=True)
+    parser.add_argument("--english", type=Path, metavar="FILE", help="read this text, too")
     parser.add_argument("--lines", type=int, default=100_000)
     parser.add_argument("--only", nargs="+", default=LANGUAGES, metavar="LANGUAGE")
     parser.add_argument("--out", type=Path, default=Path("out/language-priors"))
     options = parser.parse_args()
     out: Path = options.out
     out.mkdir(parents=True, exist_ok=True)
-    lines = options.english.read_text("utf-8").splitlines()
-    random.Random(0).shuffle(lines)
-    (out / "english.txt").write_text("\n".join(lines[: options.lines]) + "\n", "utf-8")
-    english = distill(out / "english.txt", options.teacher, out / "english")
     half = distill(split_development("de", out), options.teacher, out / "de-half")
-    languages = {
-        each: distill(write_text(each), options.teacher, out / each) for each in dict.fromkeys(["de", *options.only])
-    }
-    others = [part for language, part in languages.items() if language != "de"]
-    sources: dict[str, Sequence[Results]] = {
-        "own": [], "English": [english], "own and English": [english], "own, English and others": [english, *others],
-    }  # fmt: skip
-    setting = choose(half, sources, out, "stsb-de.half")
+    others = {each: distill(write_text(each), options.teacher, out / each) for each in options.only if each != "de"}
+    languages = {"de": half, **others}
+    english = []
+    if options.english:
+        lines = options.english.read_text("utf-8").splitlines()
+        random.Random(0).shuffle(lines)
+        (out / "english.txt").write_text("\n".join(lines[: options.lines]) + "\n", "utf-8")
+        english = [distill(out / "english.txt", options.teacher, out / "english")]
+
+    def gather(language: str) -> Language:
+        rest = [*english, *(part for other, part in languages.items() if other != language)]
+        sources: dict[str, Sequence[Results]] = {"own": []}
+        if rest:
+            sources |= {"others": rest, "own and others": rest}
+        return Language(languages[language], sources)
+
+    setting = choose(gather("de"), out, "stsb-de.half")
     print(f"\nchosen: {setting}\n")
     print_header(*split_cells(HEADERS["language-priors"]))
-    for language in options.only:
-        own, dataset = languages[language], f"stsb-{language}.test"
-        rest = [part for other, part in languages.items() if other != language]
-        by_source = {**sources, "own, English and others": [english, *rest]}
+    for language in languages:
+        known = gather(language)
         tried = (DEFAULT, DEFAULT._replace(n_grams=True), setting)
-        cells = [spearman(make_vectors(each, own, by_source), data(), dataset) for each in tried]
-        whole = score(f"teacher:{options.teacher}", "sentences", dataset)
-        print_row(language, *cells, whole, f"{float(cells[-1].split()[0]) / float(whole.split()[0]):.0%}")
+        scores = [spearman(known.make_vectors(each), data(), f"stsb-{language}.test") for each in tried]
+        print_row(language, *(format_interval(each.value, each.low, each.high) for each in scores))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@
 
 TABLE is accuracy, f1 or agreement. Treebank: UD English EWT, or its constituents, the labels of the paper. All vectors
 are reduced to the same number of principal components; a teacher, NAME=teacher:minilm@4, keeps those of its layer.
+`--quick`: 3,000 training sentences, one restart.
 Answers are cached in `--cache`, so that a second table of the same vectors takes seconds. A script for the layout;
 `stillvec evaluate --tasks labels` prints the same figures.
 """
@@ -44,17 +45,18 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--hidden", type=int, default=32)
     parser.add_argument("--dim", type=int, default=64)
+    parser.add_argument("--quick", action="store_true")
     parser.add_argument("--cache", type=Path, default=Path("out/label-probes"))
     options = parser.parse_args()
     sets: dict[str, WordVectors | str] = {}
     for name, _, path in (text.partition("=") for text in options.vectors):
         sets[name] = path if is_teacher(path) else stillvec.refine(stillvec.load(path), f"pca:dim={options.dim}")
-    task, folder, treebank = f"labels:seeds={options.seeds},hidden={options.hidden}", data_folder, DEPENDENCIES
+    n_hidden = 10 * options.hidden if options.quick else options.hidden  # the quick form has a tenth
+    task, folder, treebank = f"labels:seeds={options.seeds},hidden={n_hidden}", data_folder, DEPENDENCIES
     if options.table.startswith("constituents"):
         task, folder, treebank = f"{task},of=constituents", workshop_folder, CONSTITUENTS
-    report = stillvec.evaluate(
-        sets, folder(), [task], only=[treebank], resamples=200, cache=options.cache, progress=True
-    )
+    settings = {"resamples": 200, "cache": options.cache, "quick": options.quick, "progress": True}
+    report = stillvec.evaluate(sets, folder(), [task], only=[treebank], **settings)
     print_header(*split_cells(HEADERS[f"label-{options.table}"]))
     printers = {"accuracy": print_accuracies, "f1": print_f1, "agreement": print_agreements}
     printers |= {"constituents": print_accuracies, "constituents-agreement": print_agreements}

@@ -1,8 +1,9 @@
 """The same pairs and texts with other names in them: does the answer change? (paper 24)
 
     STILLVEC_WORKSHOP=... python recipes/other_names.py paraphrases|texts|canonical NAME=VECTORS ... [--glove FOLDER]
-        [--lists companies countries]
+        [--lists companies countries] [--quick]
 
+`--quick`: at most 100 items, 10 other names for each, and 2,000 training texts or pairs.
 `canonical` measures RESEMBLE, an ensemble with the answers for one or three canonical names.
 
 The representations are those of text_pairs.py. A script because the tables join several evaluations.
@@ -11,11 +12,13 @@ The representations are those of text_pairs.py. A script because the tables join
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from scores import argument_parser, print_header, print_row, split_cells
 from text_pairs import add_representations, read_representations, show, workshop_folder
 
 from stillvec import evaluate
+from stillvec.evaluation import Report
 from stillvec.evaluation.teacher_states import is_teacher
 from stillvec.files import cache_folder
 
@@ -74,8 +77,7 @@ def print_canonical(options: argparse.Namespace) -> None:
         for n_canonical in (0, 1, 3):
             canonical = "+".join(CANONICAL[names][:n_canonical])
             task = f"substitution:names={names},items={options.items}" + f",canonical={canonical}" * bool(canonical)
-            cache = cache_folder() / "answers"
-            report = evaluate(representations, workshop_folder(), [task], only=["mrpc.test"], common=False, cache=cache)
+            report = evaluate_cached(representations, task, "mrpc.test", options.quick)
             for name in representations:
                 scores = {score.metric: score for score in report.scores if score.vectors == name}
                 values = {metric: 100 * score.value for metric, score in scores.items()}
@@ -98,8 +100,7 @@ def print_rows(options: argparse.Namespace, dataset: str, names: str, cells: lis
     if names not in options.teachers_on:
         representations = {name: source for name, source in representations.items() if not is_teacher(source)}
     task = f"substitution:names={names},items={options.items}"
-    cache = cache_folder() / "answers"
-    report = evaluate(representations, workshop_folder(), [task], only=[dataset], common=False, cache=cache)
+    report = evaluate_cached(representations, task, dataset, options.quick)
     for name in representations:
         scores = {score.metric: score for score in report.scores if score.vectors == name}
         values = {metric: 100 * score.value for metric, score in scores.items()}
@@ -115,6 +116,11 @@ def print_rows(options: argparse.Namespace, dataset: str, names: str, cells: lis
             values["accuracy-removed"],
             f"{values['names-known']:.0f}%",
         )
+
+
+def evaluate_cached(representations: dict[str, Any], task: str, dataset: str, quick: bool) -> Report:
+    folder, cache = workshop_folder(), cache_folder() / "answers"
+    return evaluate(representations, folder, [task], only=[dataset], common=False, quick=quick, cache=cache)
 
 
 if __name__ == "__main__":

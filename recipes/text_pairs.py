@@ -55,7 +55,7 @@ def main() -> None:
 def add_representations(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("vectors", nargs="*", metavar="NAME=VECTORS")
     parser.add_argument("--glove", type=Path, metavar="FOLDER")
-    parser.add_argument("--quick", action="store_true", help="2,000 training pairs")
+    parser.add_argument("--quick", action="store_true", help="2,000 training texts or pairs")
 
 
 def read_representations(options: argparse.Namespace) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,17 @@ def sequences(dim: int, n_rows: int, seed: int) -> Sequences:
 
 
 SETS = [sequences(6, 30, 1), sequences(9, 40, 2)]
+
+
+def test_truncated_texts_begin_as_they_did() -> None:
+    occurrences = replace(SETS[0], occurrence_types=SETS[0].ids + 100)
+    short = occurrences.truncate(4)
+    assert short.occurrence_types is not None
+    whole = np.split(occurrences.ids, occurrences.ends[:-1])
+    parts = np.split(short.ids, short.ends[:-1])
+    assert [part.tolist() for part in parts] == [part[:4].tolist() for part in whole]
+    assert np.array_equal(short.occurrence_types, short.ids + 100)
+    assert short.ends[-1] == len(short.ids)
 
 
 def labels(kind: type) -> Any:

@@ -56,6 +56,7 @@ from stillvec.heads.splits import Round, pool_parts
 from stillvec.registry import check_least
 
 _QUICK = 2000  # training texts
+_QUICK_WORDS = 200  # of a text that the network reads: the longest one makes all of its batch as long
 
 
 class _TextRows(NamedTuple):
@@ -202,7 +203,9 @@ class Classification(TransferTask):
         works: list[Generator[float, None, Rows]] = []
         for split in items.rounds:
             if texts is None or any(part.layers for part in sequences):
-                texts = PaddedTexts([mix_texts(part, labels, split.train) for part in sequences], device, border=1)
+                read = [mix_texts(part, labels, split.train) for part in sequences]
+                read = [part.truncate(_QUICK_WORDS) for part in read] if self.quick else read
+                texts = PaddedTexts(read, device, border=1)
             works.append(Convolution(texts, labels, schedule, self.tuned).run(split, n_seeds))
         predicted = [np.zeros((len(items), n_seeds), np.int64) for _ in sets]
         rounds = yield from beside(works, 1 if device.type == "cuda" else None)

@@ -32,7 +32,7 @@ from stillvec.heads.linear_probe import PENALTIES, Scaling, fit_sigmoids, predic
 from stillvec.heads.sequence_batches import Representation
 from stillvec.heads.splits import Round, pool_parts
 
-_QUICK = 2000  # training texts
+_QUICK = 1000  # training texts
 _THRESHOLDS = np.arange(0.1, 0.71, 0.05)
 
 

@@ -89,6 +89,13 @@ class Sequences:
         means = self.sums() / np.maximum(self.known, 1)[:, None]
         return np.where(self.known[:, None] > 0, means, self.table[UNKNOWN]).astype(np.float32)
 
+    def truncate(self, n_words: int) -> "Sequences":
+        """The first words of each text."""
+        inside = np.arange(len(self.ids)) - (self.ends - self.lengths)[self.text] < n_words
+        types = None if self.occurrence_types is None else self.occurrence_types[inside]
+        ends = np.cumsum(np.minimum(self.lengths, n_words))
+        return replace(self, ids=self.ids[inside], ends=ends, occurrence_types=types)
+
     def take_layer(self, number: int) -> "Sequences":
         """One layer of a mix."""
         return replace(self, table=self.layers[number], layers=())

@@ -45,7 +45,7 @@ from stillvec.registry import check_least
 if TYPE_CHECKING:
     from stillvec.evaluation.network_training import Recurrence
 
-_QUICK = 1000  # training sentences
+_QUICK = 2000  # training sentences
 _QUICK_EPOCHS = 3
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -337,3 +340,29 @@ def test_a_teacher_and_a_mix_of_its_layers_classify_texts(model: str, tmp_path: 
         assert scores[name, "known-words"].value == 1
         assert {metric for of, metric in scores if of == name} >= {f"accuracy-{kind}" for kind in ("cnn", "knn")}
     assert scores["layer", "accuracy-linear"].value > 0.7  # a model of random weights
+
+
+def test_datasets_on_which_models_are_trained_at_once_have_the_scores_of_one_after_the_other(
+    vectors: WordVectors, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for seed, name in enumerate("abc"):
+        _write(tmp_path / "classification" / f"{name}.txt", 60, seed)
+    (tmp_path / "classification" / "d.txt").write_text("only one label\n", "utf-8")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    reports, at_once = [], []
+    for n_cores in (1, 3):
+        monkeypatch.setattr(os, "cpu_count", lambda n_cores=n_cores: n_cores)
+        threads: set[int] = set()
+        answer = Classification.answer_steps
+
+        def watch(self: Classification, *rest: Any, threads: set[int] = threads, answer: Any = answer) -> Any:
+            threads.add(threading.get_ident())
+            return answer(self, *rest)
+
+        with monkeypatch.context() as context:
+            context.setattr(Classification, "answer_steps", watch)
+            reports.append(evaluate(vectors, tmp_path, "classification:model=linear+cnn", quick=True, resamples=10))
+        at_once.append(len(threads))
+    assert reports[0] == reports[1]
+    assert len(reports[0].errors) == 1
+    assert at_once[0] == 1 < at_once[1]

@@ -1,6 +1,6 @@
 """A dataset with the answers of every candidate: scores on subsets of its items, resamples to compare, policies."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from typing import get_args
 
@@ -26,7 +26,7 @@ class DatasetResult:
     answers: dict[OovPolicy, dict[str, Answers]] = field(default_factory=dict)
     _narrowed: dict[tuple[OovPolicy, str, bytes], Answers] = field(default_factory=dict)
 
-    def answer(self, candidate: Candidate, policy: OovPolicy) -> Iterator[float]:
+    def answer(self, candidate: Candidate, policy: OovPolicy) -> Generator[float]:
         answers = yield from candidate.answer_steps(self.dataset, self.task, self.items, policy)
         self.answers.setdefault(policy, {})[candidate.name] = answers
 

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from itertools import chain, combinations
 from pathlib import Path
 from typing import get_args
@@ -34,14 +35,14 @@ from stillvec.evaluation.labels import Labels, compare_probes
 from stillvec.evaluation.means import Mean, SimilarityResult, average_datasets
 from stillvec.evaluation.neighbour_overlap import neighbour_overlap
 from stillvec.evaluation.similarity import Similarity
-from stillvec.evaluation.supervised import LearntItems
+from stillvec.evaluation.supervised import LearntItems, beside, resolve_network_device, share, single_thread
 from stillvec.evaluation.tasks import Task, check_occurrences, select_tasks, split_tasks
 from stillvec.evaluation.teacher_states import TeacherStates, open_teachers, split_teachers
 from stillvec.files import cache_folder
 from stillvec.formats import VectorSets, open_sets
 from stillvec.input_checks import check_arguments, check_count
 from stillvec.lexicons import as_pair, find_pairs, lexicon_digest, read_lexicon
-from stillvec.progress import Listener, Phase, Progress, Timeline, show_progress
+from stillvec.progress import Listener, Phase, Progress, Timeline, relay, show_progress
 from stillvec.vectors import WordVectors
 
 _N_NEIGHBOURS = 10  # per word, for `overlap`
@@ -146,33 +147,67 @@ class Evaluation:
     ) -> Generator[Progress, None, tuple[list[DatasetResult], tuple[str, ...]]]:
         """The answers of all candidates to all datasets, and the errors of the files that cannot be read."""
         start = time.perf_counter()
-        total = sum(len(self._plan(candidates, tasks[dataset.task])) for dataset in datasets)
-        done = 0
-        results: list[DatasetResult] = []
-        errors: list[str] = []
+        results = [DatasetResult(item, tasks[item.task], stream) for stream, item in enumerate(datasets)]
+        sizes = [len(self._plan(candidates, result.task)) for result in results]
+        done, total, label = 0, sum(sizes), ""
+        errors: dict[DatasetResult, str] = {}
 
-        def progress(remark: str, fraction: float = 0.0) -> Progress:
-            work = done + fraction, float(total)  # a test that takes minutes counts while it runs
-            return Progress(Phase.EVALUATING, done, total, "tests", time.perf_counter() - start, remark, work=work)
+        def set_label(text: str) -> None:
+            nonlocal label
+            label = text
 
-        for stream, dataset in enumerate(datasets):
-            result = DatasetResult(dataset, tasks[dataset.task], stream)
-            try:
-                result.items = dataset.read(result.task, [*self.sets.values()])
-                for candidate, policy in self._plan(candidates, result.task):
-                    label = f"{dataset.task} {dataset.name}, {candidate.name}"
-                    yield progress(label)
-                    for fraction in result.answer(candidate, policy):
-                        yield progress(f"{label}, {fraction:.0%}", fraction)
-                    done += 1
-            except DatasetError as error:
-                errors.append(str(error))
-            else:
-                results.append(result)
-        if not results:
-            raise DatasetError(" ".join(errors))
+        def progress(n_tests: int, part: float, *, one: bool = True) -> Progress:
+            """After this part of the next tests; `one` at a time, so that the part of the present one can be shown."""
+            tests = part * n_tests
+            work = done + tests, float(total)  # a test that takes minutes counts while it runs
+            remark = f"{label}, {tests % 1:.0%}" if one and tests % 1 else label
+            seconds = time.perf_counter() - start
+            return Progress(Phase.EVALUATING, done + int(tests), total, "tests", seconds, remark, work=work)
+
+        works = [self._answer_dataset(result, candidates, set_label) for result in results]
+        together, n_threads = self._find_concurrent(results, candidates)
+        for result, size, work in zip(results, sizes, works, strict=True):
+            if result not in together:
+                error = yield from relay(work, partial(progress, size))
+                errors |= {result: error} if error else {}
+                done += size
+        if together:
+            chosen = [number for number, result in enumerate(results) if result in together]
+            size = sum(sizes[number] for number in chosen)
+            with single_thread():
+                training = beside([works[number] for number in chosen], n_threads)
+                said = yield from relay(training, partial(progress, size, one=False))
+            errors |= {results[number]: error for number, error in zip(chosen, said, strict=True) if error}
+        if len(errors) == len(results):
+            raise DatasetError(" ".join(errors.values()))
         yield Progress(Phase.EVALUATING, total, total, "tests", time.perf_counter() - start, "comparing")
-        return results, tuple(errors)
+        read = [result for result in results if result not in errors]
+        return read, tuple(errors[result] for result in results if result in errors)
+
+    def _answer_dataset(
+        self, result: DatasetResult, candidates: Sequence[Candidate], set_label: Callable[[str], None]
+    ) -> Generator[float, None, str]:
+        """The answers of all candidates to one dataset, and why its file cannot be read or nothing."""
+        plan = self._plan(candidates, result.task)
+        try:
+            result.items = result.dataset.read(result.task, [*self.sets.values()])
+            for number, (candidate, policy) in enumerate(plan):
+                set_label(f"{result.dataset.task} {result.dataset.name}, {candidate.name}")
+                yield number / len(plan)
+                yield from share(number, len(plan), result.answer(candidate, policy))
+        except DatasetError as error:
+            return str(error)
+        return ""
+
+    def _find_concurrent(
+        self, results: Sequence[DatasetResult], candidates: Sequence[Candidate]
+    ) -> tuple[set[DatasetResult], int]:
+        """Datasets on which models are trained at the same time, and how many at once: sets already share the cores."""
+        training = {result for result in results if result.task.costly}
+        n_threads = (os.cpu_count() or 1) // max(1, len(candidates))
+        if n_threads < 2 or len(training) < 2 or self.states or resolve_network_device("auto").type != "cpu":
+            return set(), 1
+        return training, n_threads
 
     def _plan(self, candidates: Sequence[Candidate], task: Task) -> list[tuple[Candidate, OovPolicy]]:
         """Which candidates answer a task, with which policies; costly tasks are not repeated to compare policies."""

@@ -176,8 +176,8 @@ class Evaluation:
             size = sum(sizes[number] for number in chosen)
             with single_thread():
                 training = beside([works[number] for number in chosen], n_threads)
-                said = yield from relay(training, partial(progress, size, one=False))
-            errors |= {results[number]: error for number, error in zip(chosen, said, strict=True) if error}
+                messages = yield from relay(training, partial(progress, size, one=False))
+            errors |= {results[number]: error for number, error in zip(chosen, messages, strict=True) if error}
         if len(errors) == len(results):
             raise DatasetError(" ".join(errors.values()))
         yield Progress(Phase.EVALUATING, total, total, "tests", time.perf_counter() - start, "comparing")

@@ -41,6 +41,30 @@ def test_nearest_prints_json(folder: Path, capsys: pytest.CaptureFixture[str]) -
     assert said["nearest"] == {"king": [{"word": "man", "cosine": pytest.approx(0.7740, abs=1e-4)}]}
 
 
+def test_json_is_printed_alone_or_written_in_addition_to_the_tables(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = str(tmp_path / "out.json")
+    for call in (
+        ["nearest", str(folder), "king"],
+        ["analogy", str(folder), "man", "king", "woman"],
+        ["info", str(folder)],
+    ):
+        assert main([*call, "--json"]) == 0
+        printed = json.loads(capsys.readouterr().out)
+        assert main(call) == 0
+        tables = capsys.readouterr().out
+        assert main([*call, "--json", file]) == 0
+        assert capsys.readouterr().out == f"{tables}Wrote {file}\n"
+        assert json.loads(Path(file).read_text("utf-8")) == printed
+
+
+def test_a_word_behind_json_is_not_a_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["--json", "king"], ["king", "--json"], ["--json", "-k", "2", "--", "king"], ["--json", "-", "king"]):
+        assert main(["nearest", str(folder), *words]) == 0
+        assert [*json.loads(capsys.readouterr().out)["nearest"]] == ["king"]
+
+
 def test_control_characters_of_words_do_not_reach_the_terminal(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -429,11 +429,12 @@ def test_the_command_line(vectors: WordVectors, tmp_path: Path, capsys: pytest.C
     assert main(["predict", out, "--json", "--", "-5 degrees", "--frost"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 2
     assert main(["predict", out, "missing.txt"]) == 2
-    (tmp_path / "x.json").write_text("[]\n")
-    for name in ("x.json", "new.json"):  # as a file to write, which --json of evaluate takes
-        assert main(["predict", out, "the snow", "--json", str(tmp_path / name)]) == 2
-        shown, error = capsys.readouterr()
-        assert (shown, "standard output" in error) == ("", True)
+    answers = tmp_path / "new.json"
+    assert main(["predict", out, "the snow", "heat", "--json", str(answers)]) == 0
+    assert str(answers) in capsys.readouterr().out
+    assert [json.loads(line)["label"] for line in answers.read_text().splitlines()] == ["cold", "warm"]
+    assert main(["predict", out, str(answers)]) == 2  # no file of texts
+    assert capsys.readouterr().out == ""
     (tmp_path / "none.txt").write_text("")
     assert main(["predict", out, str(tmp_path / "none.txt")]) == 0  # as a filter: no lines for none
     shown, error = capsys.readouterr()

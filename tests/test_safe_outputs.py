@@ -145,6 +145,7 @@ def test_reports_do_not_replace_the_vectors(folder: Path, vectors: WordVectors, 
     (folder / "data" / "similarity").mkdir(parents=True)
     (folder / "data" / "similarity" / "a.tsv").write_text("ice\tsnow\t9\nice\tfire\t1\nsea\tsnow\t4\n")
     calls = [["evaluate", "v.vec", "--data", "data", "--json", "v.vec"], ["analyze", "v.vec", "--json", "v.vec"]]
+    calls += [["analyze", "--explain", "s.json", "--by", "f.tsv", "--json", "s.json"]]
     for call in calls:
         assert main(call) == 2
         assert "also an input" in capsys.readouterr().err

@@ -18,7 +18,7 @@ from typing import Any
 
 from stillvec import __version__
 from stillvec.cli.console import forget_finished
-from stillvec.cli.flags import check_reports
+from stillvec.cli.flags import check_reports, separate_json
 from stillvec.cli.process_clock import start_clock
 from stillvec.cli.terminal_text import escape_controls, warn
 from stillvec.errors import (
@@ -109,6 +109,7 @@ class CommandParser(argparse.ArgumentParser):
     """Arguments that may be several (`predict HEAD --explain TEXT`) can stand before, between and after flags."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        args = separate_json(self, args)
         positional = self._get_positional_actions()
         if not any(action.nargs in ("*", "+") for action in positional):
             return super().parse_known_args(args, namespace)

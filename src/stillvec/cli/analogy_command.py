@@ -2,8 +2,8 @@
 
 import argparse
 
-from stillvec.cli.console import print_json, table
-from stillvec.cli.flags import add_common
+from stillvec.cli.console import show, table
+from stillvec.cli.flags import add_common, add_json
 from stillvec.formats import load
 from stillvec.refinement import fuzzy_sets
 
@@ -18,7 +18,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "(default: 3cosadd)"
     )
     parser.add_argument("--method", choices=("3cosadd", "3cosmul", "fuzzy"), default="3cosadd", help=scoring)
-    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    add_json(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -28,11 +28,8 @@ def run(options: argparse.Namespace) -> int:
         answers = fuzzy_sets.analogy(vectors, a, b, c, options.k)
     else:
         answers = vectors.analogy(a, b, c, options.k, method=options.method)
-    if options.json:
-        plain = [{"word": word, "score": score} for word, score in answers]
-        question = {"vectors": options.vectors, "question": [a, b, c], "method": options.method}
-        print_json({**question, "answers": plain})
-    else:
-        score = "cross-entropy" if options.method == "fuzzy" else options.method
-        table(f"{a} is to {b} as {c} is to", ("word", score), answers)
+    plain = [{"word": word, "score": score} for word, score in answers]
+    values = {"vectors": options.vectors, "question": [a, b, c], "method": options.method, "answers": plain}
+    columns = ("word", "cross-entropy" if options.method == "fuzzy" else options.method)
+    show(values, options.json, lambda: table(f"{a} is to {b} as {c} is to", columns, answers), indent=None)
     return 0

@@ -15,6 +15,7 @@ from stillvec.analysis import (
     Analysis,
     CodeAnalysis,
     Geometry,
+    LayerAnalysis,
     Probed,
     Study,
     TeacherChange,
@@ -25,11 +26,11 @@ from stillvec.analysis import (
     mean_value,
     saturation,
 )
-from stillvec.analysis.corpus_distance import compare_corpora
-from stillvec.analysis.score_regression import Slope, explain_scores
-from stillvec.cli.console import note, print_json, table, write_json
+from stillvec.analysis.corpus_distance import CorpusDistances, compare_corpora
+from stillvec.analysis.score_regression import ScoreRegression, Slope, explain_scores
+from stillvec.cli.console import note, show, table
 from stillvec.cli.figures import check_drawable, draw_geometry
-from stillvec.cli.flags import name_text
+from stillvec.cli.flags import add_json, name_text
 from stillvec.cli.progress_bar import show_events
 from stillvec.combination.change import Moves
 from stillvec.errors import UsageError
@@ -101,7 +102,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--metric", metavar="NAME", help="with --explain: the metric (default: the first of each dataset)")
     add("-k", type=int, default=20, metavar="N", help="number of words to show (default: %(default)s)")
     add("--out", type=Path, metavar="FILE", help="draw a figure: .svg or .png")
-    add("--json", metavar="FILE", help="write all numbers as JSON; - prints only the JSON")
+    add_json(parser, words_follow=False)
     add("--seed", type=int, default=0, metavar="N", help="seed of random pairs and intervals (default: %(default)s)")
     text = "with teacher:NAME instead of VECTORS: text whose words it reads; may be repeated"
     add("--text", action="append", default=[], metavar="FILE", help=text)
@@ -137,12 +138,7 @@ def run(options: argparse.Namespace) -> int:
         **{name: getattr(options, name) for name in _SAME},
     )
     values = {"vectors": options.vectors, **analysis.to_json()}
-    if options.json == "-":
-        print_json(values, indent=1)
-    else:
-        _print_analysis(analysis, options)
-        if options.json:
-            write_json(options.json, values)
+    show(values, options.json, lambda: _print_analysis(analysis, options))
     if options.out is not None:
         name = Path(options.vectors).name
         draw_geometry(analysis.geometry, analysis.components, options.out, name, analysis.probes)
@@ -155,9 +151,11 @@ def _explain(options: argparse.Namespace) -> int:
     if not (options.explain and options.by):
         raise UsageError.conflict("--explain SCORES.json requires --by FACTORS.tsv, and vice versa")
     regression = explain_scores(options.explain, options.by, metric=options.metric)
-    if options.json == "-":
-        print_json(asdict(regression), indent=1)
-        return 0
+    show(asdict(regression), options.json, lambda: _print_regression(regression))
+    return 0
+
+
+def _print_regression(regression: ScoreRegression) -> None:
     rows = [
         (factor.name, _slope(factor.alone), _slope(factor.joint), f"{factor.inflation:.1f}", f"{factor.p:.3g}")
         for factor in regression.factors
@@ -166,16 +164,15 @@ def _explain(options: argparse.Namespace) -> int:
     table(title, ("factor", "alone", "with all", "VIF", "p"), rows)
     for sentence in regression.notes():
         note(sentence)
-    if options.json:
-        write_json(options.json, asdict(regression))
-    return 0
 
 
 def _compare_corpora(options: argparse.Namespace) -> int:
     distances = compare_corpora(dict(map(name_text, options.corpora)), neural=options.neural)
-    if options.json == "-":
-        print_json(asdict(distances), indent=1)
-        return 0
+    show(asdict(distances), options.json, lambda: _print_distances(distances))
+    return 0
+
+
+def _print_distances(distances: CorpusDistances) -> None:
     names = [*distances.perplexity]
     of_model = "perplexity on the text of a row of a {} of the column's (less is nearer)"
     for title, values, digits in (
@@ -190,9 +187,6 @@ def _compare_corpora(options: argparse.Namespace) -> int:
     order = [(name, ", ".join(other for other, _ in distances.nearest(name))) for name in names]
     table("by the mean of the ranks, nearest first", ("text", "others"), order)
     note(f"The first {distances.n_characters:,} characters of each text were compared.")
-    if options.json:
-        write_json(options.json, asdict(distances))
-    return 0
 
 
 def _slope(slope: Slope) -> str:
@@ -206,9 +200,11 @@ def _run_layers(options: argparse.Namespace) -> int:
     given = {names[flag]: value for flag, value in vars(options).items() if flag in names and value is not None}
     with show_events(quiet=options.json == "-") as listener:
         analysis = analyze_layers(options.vectors, options.text, **given, cache=cache_folder(), progress=listener)
-    if options.json == "-":
-        print_json(analysis.to_json(), indent=1)
-        return 0
+    show(analysis.to_json(), options.json, lambda: _print_layers(analysis))
+    return 0
+
+
+def _print_layers(analysis: LayerAnalysis) -> None:
     rows = []
     for layer in analysis.layers:
         shuffled = f"{layer.of_input_shuffled:.3f}", f"{layer.of_words_shuffled:.3f}"
@@ -223,9 +219,6 @@ def _run_layers(options: argparse.Namespace) -> int:
     note(
         f"At most {analysis.input_entropy:.3f} (entropy of the input's clusters), {analysis.word_entropy:.3f} (words)."
     )
-    if options.json:
-        write_json(options.json, analysis.to_json())
-    return 0
 
 
 def _run_teachers(options: argparse.Namespace) -> int:
@@ -237,12 +230,7 @@ def _run_teachers(options: argparse.Namespace) -> int:
         change = compare_teachers(
             options.vectors, options.against, texts, **given, cache=cache_folder(), progress=listener
         )
-    if options.json == "-":
-        print_json(change.to_json(), indent=1)
-        return 0
-    _print_teachers(change)
-    if options.json:
-        write_json(options.json, change.to_json())
+    show(change.to_json(), options.json, lambda: _print_teachers(change))
     return 0
 
 

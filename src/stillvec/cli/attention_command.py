@@ -2,12 +2,17 @@
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stillvec.cli.console import note, table, write_json
+from stillvec.cli.console import note, show, table
 from stillvec.cli.figures import check_drawable, draw_attention
+from stillvec.cli.flags import add_json
 from stillvec.cli.progress_bar import show_warnings
+
+if TYPE_CHECKING:
+    from stillvec.pipeline.sentence_attention import Attention
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -15,7 +20,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("sentence", metavar="SENTENCE", help="a sentence in plain text")
     parser.add_argument("--teacher", metavar="DIR", help="the teacher (default: as recorded in the manifest)")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write a heat map, .svg or .png")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write words and weights as JSON")
+    add_json(parser, words_follow=False)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -26,16 +31,19 @@ def run(options: argparse.Namespace) -> int:
     with show_warnings():
         result = attention(options.folder, options.sentence, options.teacher)
     weights = [[None if np.isnan(weight) else weight for weight in row] for row in result.weights.tolist()]
+    facts = {"sentence": options.sentence, "words": result.words, "known": result.known, "weights": weights}
+    show(facts, options.json, lambda: _print_weights(result, weights))
+    if options.out is not None:
+        draw_attention(result, options.out)
+        if options.json != "-":
+            note(f"Wrote {options.out}")
+    return 0
+
+
+def _print_weights(result: "Attention", weights: list[list[float | None]]) -> None:
     cells = [["" if weight is None else f"{100 * weight:3.0f}" for weight in row] for row in weights]
     rows = [[word, *row] for word, row in zip(result.words, cells, strict=True)]
     table("attention of each word (row), in percent", ("", *result.words), rows)
     unknown = [word for word, known in zip(result.words, result.known, strict=True) if not known]
     if unknown:
         note(f"Out of vocabulary, so without attention: {', '.join(unknown)}.")
-    if options.json is not None:
-        facts = {"sentence": options.sentence, "words": result.words, "known": result.known, "weights": weights}
-        write_json(options.json, facts)
-    if options.out is not None:
-        draw_attention(result, options.out)
-        note(f"Wrote {options.out}")
-    return 0

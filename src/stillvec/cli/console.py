@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from unicodedata import combining, east_asian_width
 
 from stillvec.cli.terminal_text import escape_controls
@@ -76,6 +76,16 @@ def report_vectors(path: str | os.PathLike[str], vectors: WordVectors, facts: st
 
 def print_json(values: object, indent: int | None = None) -> None:
     print(escape_controls(json.dumps(values, ensure_ascii=False, indent=indent)))
+
+
+def show(values: object, file: str | None, print_tables: Callable[[], object], *, indent: int | None = 1) -> None:
+    """For `--json`, print only JSON; else print the tables and, for `--json FILE`, write the file."""
+    if file == "-":
+        print_json(values, indent)
+        return
+    print_tables()
+    if file is not None:
+        write_json(file, values)
 
 
 def write_json(file: str | os.PathLike[str], values: object) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from stillvec.cli import console
+from stillvec.cli.flags import add_json
 from stillvec.cli.terminal_text import warn
 from stillvec.errors import DatasetError, MissingExtra
 from stillvec.evaluation import TASKS
@@ -16,7 +17,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--data", metavar="DIR", help="folder with similarity/, analogy/, ... (default: $STILLVEC_DATA)"
     )
-    parser.add_argument("--json", metavar="FILE", help="write the list as JSON; - prints only the JSON")
+    add_json(parser, words_follow=False)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -37,12 +38,7 @@ def run(options: argparse.Namespace) -> int:
     columns = ("name", "task", "items", "terms", "published")
     missing = [{key: getattr(item, key) for key in columns} for item in KNOWN if item not in present]
     values = {"found": listed, "missing": missing}
-    if options.json == "-":
-        console.print_json(values, indent=1)
-    else:
-        _tables(listed, missing)
-        if options.json:
-            console.write_json(options.json, values)
+    console.show(values, options.json, lambda: _tables(listed, missing))
     for message in errors:
         warn(f"stillvec: {message}")
     return 1 if errors else 0

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from stillvec.cli import console
-from stillvec.cli.flags import List, add_renamed
+from stillvec.cli.flags import List, add_json, add_renamed
 from stillvec.cli.progress_bar import show_events
 from stillvec.cli.terminal_text import warn
 from stillvec.errors import UsageError
@@ -57,7 +57,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_renamed(parser, "--rival", baseline)
     neighbours = "show the share of common nearest neighbours of each two sets (implied by --report)"
     add("--overlap", action="store_true", help=neighbours)
-    add("--json", metavar="FILE", help="write the scores as JSON; - prints only the JSON")
+    add_json(parser, words_follow=False)
     page = "write an HTML page, or tables as .md, .csv, .json or .tex; may be repeated"
     add("--report", **repeated, metavar="FILE.html", help=page)
     add("--seed", type=int, default=0, metavar="N", help="random seed of the bootstrap intervals (default: 0)")
@@ -77,19 +77,18 @@ def run(options: argparse.Namespace) -> int:
     with show_events(quiet=options.quiet or options.json == "-") as listener:
         work.show_steps(listener)
     report = work.report
-    if options.json == "-":
-        console.print_json(report.to_json(), indent=1)
-    else:
-        show_report(report)
-        console.note(f"{_POLICIES[options.oov]}.")
-        console.note(legend({score.task for score in report.scores}))
-        if options.json:
-            console.write_json(options.json, report.to_json())
+    console.show(report.to_json(), options.json, lambda: _print_report(report, options.oov))
     if options.report:
         _write_reports(options, work)
     for error in report.errors:
         warn(f"stillvec: {error}")
     return 1 if report.errors else 0
+
+
+def _print_report(report: Report, oov: str) -> None:
+    show_report(report)
+    console.note(f"{_POLICIES[oov]}.")
+    console.note(legend({score.task for score in report.scores}))
 
 
 def _rate_pairs(options: argparse.Namespace) -> bool:

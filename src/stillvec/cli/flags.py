@@ -3,6 +3,7 @@
 import argparse
 import dataclasses
 import inspect
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,9 @@ from stillvec.errors import warn_renamed
 from stillvec.files import check_not_input
 from stillvec.registry import Registry
 
+_JSON_SUMMARY = "print only JSON; with a file, print as usual and write JSON to the file"
+_INPUTS = ("vectors", "against", "corpus", "thing", "explain", "by", "canonical")
+_SEPARATE = "words_follow_json"
 _COMMON: dict[str, dict[str, Any]] = {  # flags that mean the same everywhere
     "vectors": {"metavar": "VECTORS", "help": "a folder of vectors, a file in any format, or hf://OWNER/NAME"},
     "--out": {"required": True, "metavar": "DIR", "help": "the folder to write"},
@@ -27,6 +31,27 @@ def add_common(parser: argparse.ArgumentParser, *names: str) -> None:
     """Add flags that mean the same in every command."""
     for name in names:
         parser.add_argument(name, **_COMMON[name])
+
+
+def add_json(parser: argparse.ArgumentParser, summary: str = _JSON_SUMMARY, *, words_follow: bool = True) -> None:
+    """Add `--json`, which prints JSON instead of tables, and `--json FILE.json`, which writes it in addition to them.
+
+    `words_follow`: other arguments may follow, so that only a name that ends in .json is a file (see `separate_json`).
+    """
+    parser.add_argument("--json", nargs="?", const="-", metavar="FILE.json", help=summary)
+    parser.set_defaults(**{_SEPARATE: words_follow})
+
+
+def separate_json(parser: argparse.ArgumentParser, words: Sequence[str]) -> list[str]:
+    """`--json WORD` as `--json=-` and WORD, in commands whose arguments may follow."""
+    if not parser.get_default(_SEPARATE):
+        return [*words]
+    end = words.index("--") if "--" in words else len(words)
+    followers = [*words[1:end], "--"]
+    return [
+        "--json=-" if word == "--json" and after != "-" and not after.endswith(".json") else word
+        for word, after in zip(words[:end], followers, strict=False)
+    ] + [*words[end:]]
 
 
 def add_cache(parser: argparse.ArgumentParser, what: str) -> None:
@@ -61,8 +86,8 @@ def name_text(text: str) -> tuple[str, str]:
 
 
 def check_reports(options: argparse.Namespace) -> None:
-    """Refuse a report or figure that would replace the vectors or the corpus that it is about."""
-    inputs = [path for name in ("vectors", "against", "corpus") for path in _as_list(getattr(options, name, None))]
+    """Refuse a report or figure that would replace the vectors, the corpus or the scores that it is about."""
+    inputs = [path for name in _INPUTS for path in _as_list(getattr(options, name, None))]
     for name in ("json", "report", "export", "out"):
         for file in _as_list(getattr(options, name, None)):
             check_not_input(file, inputs)

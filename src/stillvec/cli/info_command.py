@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from stillvec.cli.console import note, print_json, table
-from stillvec.cli.flags import name_text
+from stillvec.cli.console import note, show, table
+from stillvec.cli.flags import add_json, name_text
 from stillvec.cli.progress_bar import show_warnings
 from stillvec.cli.terminal_text import escape_controls
 from stillvec.corpus import Corpus, split_sentences
@@ -27,7 +27,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     texts = "teacher only: what its tokenizer makes of texts, each a file or NAME=FILE, as in de=german.txt"
     parser.add_argument("--texts", nargs="+", metavar="[NAME=]FILE", help=texts)
     parser.add_argument("--all", action="store_true", help="vectors only: show all entries of the manifest")
-    parser.add_argument("--json", action="store_true", help="print everything as JSON")
+    add_json(parser)
     parser.add_argument(
         "--verify", action="store_true", help="vectors, heads and indexes: compare the files with their checksums"
     )
@@ -54,12 +54,10 @@ def run(options: argparse.Namespace) -> int:
     with show_warnings():
         place = local_path(options.thing)
         title, facts = _facts(place, options)
-    if options.json:
-        print_json(facts, indent=2)
-    else:
-        if (place / "manifest.json").is_file() and not options.all and not is_index(place) and not is_head(place):
-            facts = _overview(place, facts)
-        table(title, ("", ""), [(key, _shorten(value)) for key, value in facts.items()])
+    is_vectors = (place / "manifest.json").is_file() and not is_index(place) and not is_head(place)
+    shown = _overview(place, facts) if is_vectors and not options.all else facts
+    rows = [(key, _shorten(value)) for key, value in shown.items()]
+    show(facts, options.json, lambda: table(title, ("", ""), rows), indent=2)
     return 0
 
 
@@ -69,9 +67,6 @@ def _print_fits(options: argparse.Namespace) -> None:
     texts = dict(name_text(text) for text in options.texts)
     with show_warnings():
         fits = measure_texts(options.thing, texts, field=options.field)
-    if options.json:
-        print_json({name: fit.to_dict() for name, fit in fits.items()}, indent=2)
-        return
     headers = ("text", "words", "tokens per word", "one token", "4 or more", "unknown", "of its tokens used", "fits")
     rows = [
         (
@@ -86,7 +81,8 @@ def _print_fits(options: argparse.Namespace) -> None:
         )
         for name, fit in fits.items()
     ]
-    table(f"Teacher {options.thing} and texts", headers, rows)
+    values = {name: fit.to_dict() for name, fit in fits.items()}
+    show(values, options.json, lambda: table(f"Teacher {options.thing} and texts", headers, rows), indent=2)
 
 
 def _facts(path: Path, options: argparse.Namespace) -> tuple[str, dict[str, Any]]:

@@ -3,14 +3,16 @@
 import argparse
 import sys
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
-from stillvec.cli.console import note, print_json, table
-from stillvec.cli.flags import add_common
+from stillvec.cli.console import note, show, table
+from stillvec.cli.flags import add_common, add_json
 from stillvec.errors import UsageError
 from stillvec.formats import load
 from stillvec.refinement.set_query import query
 from stillvec.search.sense_neighbours import find_near
 from stillvec.vectors import WordVectors
+from stillvec.vocabulary.inflections import NeighbourGroups
 
 _MANY_FORMS = 3  # neighbours that are forms of others: from here on --group is suggested
 
@@ -28,7 +30,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-k", type=int, default=10, metavar="N", help="number of neighbours (default: 10)")
     group = "one entry per word, with its inflections in brackets and those of WORD in the title"
     parser.add_argument("--group", action="store_true", help=group)
-    parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    add_json(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -39,25 +41,41 @@ def run(options: argparse.Namespace) -> int:
     groups = {word: vectors.nearest(word, options.k, group=True) for word in options.words if options.group}
     neighbours = {word: vectors.nearest(word, options.k) for word in options.words if not options.group}
     sets = {text: query(vectors, text, options.k, scaled=not options.unscaled) for text in options.query}
-    if options.json:
-        near = {word: [group._asdict() for group in found] for word, found in groups.items()}
-        values = {"vectors": options.vectors, "nearest": near | _name_columns(neighbours, "cosine")}
-        found_senses = {word: _describe_senses(vectors, word, options.k) for word in options.words}
-        values |= {"senses": found_senses} if any(found_senses.values()) else {}
-        values |= {"forms": {word: found.forms for word, found in groups.items()}} if groups else {}
-        print_json(values | ({"queries": _name_columns(sets, "cross_entropy")} if sets else {}))
-        return 0
-    for word, found in groups.items():
+    results = _Results(vectors, options.words, options.k, groups, neighbours, sets)
+    values = {"vectors": options.vectors} | _describe(results) if options.json else {}
+    show(values, options.json, lambda: _print_tables(results), indent=None)
+    return 0
+
+
+class _Results(NamedTuple):
+    vectors: WordVectors
+    words: list[str]
+    k: int
+    groups: dict[str, NeighbourGroups]  # with --group
+    neighbours: dict[str, list[tuple[str, float]]]  # without
+    sets: dict[str, list[tuple[str, float]]]  # of --query
+
+
+def _describe(results: _Results) -> dict[str, Any]:
+    near = {word: [group._asdict() for group in found] for word, found in results.groups.items()}
+    values: dict[str, Any] = {"nearest": near | _name_columns(results.neighbours, "cosine")}
+    senses = {word: _describe_senses(results.vectors, word, results.k) for word in results.words}
+    values |= {"senses": senses} if any(senses.values()) else {}
+    values |= {"forms": {word: found.forms for word, found in results.groups.items()}} if results.groups else {}
+    return values | ({"queries": _name_columns(results.sets, "cross_entropy")} if results.sets else {})
+
+
+def _print_tables(results: _Results) -> None:
+    for word, found in results.groups.items():
         rows = [(_bracket(head, forms), cosine) for head, cosine, forms in found]
         table(f"nearest to {_bracket(word, found.forms)}", ("word", "cosine"), rows)
-    for results, measure in ((neighbours, "cosine"), (sets, "cross-entropy")):
-        for name, words in results.items():
+    for by_name, measure in ((results.neighbours, "cosine"), (results.sets, "cross-entropy")):
+        for name, words in by_name.items():
             table(f"nearest to {name}", ("word", measure), words)
-    for word in options.words:
-        _print_senses(vectors, word, options.k)
+    for word in results.words:
+        _print_senses(results.vectors, word, results.k)
     if sys.stdout.isatty():
-        _suggest_groups(vectors, neighbours)
-    return 0
+        _suggest_groups(results.vectors, results.neighbours)
 
 
 def _bracket(word: str, forms: Sequence[str]) -> str:

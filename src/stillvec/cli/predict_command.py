@@ -1,16 +1,18 @@
 """stillvec predict HEAD [TEXTS]: the labels of texts, by a head that `fit` wrote."""
 
 import argparse
+import json
 import sys
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from stillvec.cli.console import print_json
+from stillvec.cli.console import note
+from stillvec.cli.flags import add_json
 from stillvec.cli.terminal_text import escape_controls, warn
 from stillvec.errors import CorpusError, UsageError
-from stillvec.files import decode_lines, inner_suffix, read_lines
+from stillvec.files import atomic_file, decode_lines, inner_suffix, read_lines
 from stillvec.heads.canonical_names import CanonicalNames
 from stillvec.heads.fitted_head import Explanation, Head
 from stillvec.heads.head_folder import load_head
@@ -32,7 +34,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--canonical", metavar="NAMES.tsv", help=f"{names} --canonical-names: answers then depend less on names")
     add("--canonical-names", metavar="A,B,...", help="names that stand for all others, such as frequent ones")
-    add("--json", action="store_true", help="print a JSON object per text, with all probabilities")
+    add_json(parser, summary="print a JSON object per text, with all probabilities; with a file, write them there")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -40,13 +42,20 @@ def run(options: argparse.Namespace) -> int:
     canonical = _read_names(options)
     if canonical is not None and head.kind.unit in ("tokens", "span"):
         raise UsageError("--canonical is for heads that label texts or pairs.", code="no-canonical")
-    n_texts = 0
     texts = _read_texts(options.texts or ["-"])
-    while block := [*islice(texts, _BLOCK)]:
-        _print_block(head, block, options, canonical)
-        n_texts += len(block)
-    if not n_texts:
+    first = [*islice(texts, _BLOCK)]
+    if not first:
         warn("stillvec: there are no texts to label: what was read is empty.")
+        return 0
+    blocks = chain([first], iter(lambda: [*islice(texts, _BLOCK)], []))
+    if options.json not in (None, "-"):
+        with atomic_file(options.json) as part, part.open("w", encoding="utf-8") as stream:
+            for block in blocks:
+                stream.writelines(f"{line}\n" for line in _describe(head, block, options, canonical))
+        note(f"Wrote {options.json}")
+        return 0
+    for block in blocks:
+        _print_block(head, block, options, canonical)
     return 0
 
 
@@ -65,7 +74,7 @@ def _read_texts(given: list[str]) -> Iterator[str]:
         if text == "-":
             yield from decode_lines(sys.stdin.buffer, Path("standard input"), CorpusError)
         elif inner_suffix(path) == ".json" and not any(map(str.isspace, text)):
-            cure = f"--json prints to standard output: write > {text} for a file of the answers"
+            cure = f"--json {text} writes the answers there"
             raise UsageError.expected("texts, or a file with a text per line", repr(text), cure=cure)
         elif "\0" not in text and len(text) < 4096 and path.is_file():
             yield from (line for _, line in read_lines(path, CorpusError))
@@ -76,11 +85,10 @@ def _read_texts(given: list[str]) -> Iterator[str]:
 
 
 def _print_block(head: Head, texts: list[str], options: argparse.Namespace, canonical: CanonicalNames | None) -> None:
-    items: list[Any] = [_split_pair(text) for text in texts] if head.kind.unit == "pair" else [*texts]
+    items = _read_items(head, texts)
     if options.json:
-        found = describe_predictions(head, items, explain=options.explain, canonical=canonical)
-        for text, described in zip(texts, found, strict=True):
-            print_json({"text": text} | described)
+        for line in _describe(head, texts, options, canonical):
+            print(escape_controls(line))
     elif head.kind.unit == "tokens":
         for sentence in head.explain(items):
             _print_tags(sentence, explain=options.explain)
@@ -92,6 +100,15 @@ def _print_block(head: Head, texts: list[str], options: argparse.Namespace, cano
             print(escape_controls(f"{shown}\t{row.max():.3f}\t{text}"))
             if why is not None:
                 _print_reason(why)
+
+
+def _describe(head: Head, texts: list[str], options: argparse.Namespace, canonical: CanonicalNames | None) -> list[str]:
+    found = describe_predictions(head, _read_items(head, texts), explain=options.explain, canonical=canonical)
+    return [json.dumps({"text": text} | each, ensure_ascii=False) for text, each in zip(texts, found, strict=True)]
+
+
+def _read_items(head: Head, texts: list[str]) -> list[Any]:
+    return [_split_pair(text) for text in texts] if head.kind.unit == "pair" else [*texts]
 
 
 def _split_pair(text: str) -> tuple[str, str]:

@@ -3,8 +3,10 @@
 import argparse
 import dataclasses
 import sys
+from collections.abc import Sequence
 
-from stillvec.cli.console import note, print_json, width
+from stillvec.cli.console import note, show, width
+from stillvec.cli.flags import add_json
 from stillvec.cli.terminal_text import escape_controls
 from stillvec.search import METHODS, Hit, SearchIndex
 
@@ -19,22 +21,24 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--unique", action="store_true", help="only the best passage of each document")
     add("--exact", action="store_true", help="compare with every passage even if there is a graph")
     add("--full", action="store_true", help="print whole passages instead of snippets")
-    add("--json", action="store_true", help="print JSON")
+    add_json(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     query = " ".join(options.query)
     index = SearchIndex.load(options.index)
     hits = index.search(query, options.k, method=options.method, unique=options.unique, exact=options.exact)
-    if options.json:
-        shown = [dataclasses.asdict(hit) for hit in hits]
-        print_json({"index": options.index, "query": query, "method": options.method, "hits": shown})
-        return 0
+    found = [dataclasses.asdict(hit) for hit in hits]
+    values = {"index": options.index, "query": query, "method": options.method, "hits": found}
+    show(values, options.json, lambda: _print_hits(hits, query, options.full), indent=None)
+    return 0
+
+
+def _print_hits(hits: Sequence[Hit], query: str, full: bool) -> None:
     if not hits:
         note(f"Nothing found for {query!r}: no passage contains its words or similar ones.")
     for number, hit in enumerate(hits, 1):
-        _print(number, hit, options.full)
-    return 0
+        _print(number, hit, full)
 
 
 def _print(number: int, hit: Hit, full: bool) -> None:

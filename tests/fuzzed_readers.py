@@ -743,6 +743,7 @@ def _heads() -> Iterator[Reader]:
 
 def _labelled() -> Iterator[Reader]:
     """What heads learn from, and what they label."""
+    from stillvec.heads.dataset_files import read_texts as read_field
     from stillvec.heads.labelled_data import read_data
     from stillvec.refinement.text_pairs import read_texts
 
@@ -762,6 +763,9 @@ def _labelled() -> Iterator[Reader]:
         yield Reader(f"labelled {name}", read, _texts(file, *contents))
     drawn = partial(lambda folder: read_data(folder / "a.jsonl", "span", question="mentions", draw=1))
     yield Reader("labelled mentions", drawn, _texts("a.jsonl", _repeat(SPAN_LINES["entities"], "It")))
+    for name, *contents in (("a.csv", *texts["text a.csv"]), ("b.jsonl", *texts["text a.jsonl"])):
+        unlabelled: Read = partial(lambda file, folder: [*read_field(folder / file, "text")], name)
+        yield Reader(f"unlabelled {name}", unlabelled, _texts(name, *contents))
     pairs = "".join(f"{text}\ta text\n" for text, _ in LABELLED)
     yield Reader("pairs of texts", lambda folder: read_texts((str(folder / "a.tsv"),)), _texts("a.tsv", pairs))
     goals = io.BytesIO()

@@ -435,6 +435,18 @@ def test_the_command_line(vectors: WordVectors, tmp_path: Path, capsys: pytest.C
     assert [json.loads(line)["label"] for line in answers.read_text().splitlines()] == ["cold", "warm"]
     assert main(["predict", out, str(answers)]) == 2  # no file of texts
     assert capsys.readouterr().out == ""
+    (tmp_path / "t.csv").write_text('label,text\n?,"the snow, cold"\n?,heat\n')
+    (tmp_path / "t.tsv").write_text("body\tlabel\nthe snow\t?\nheat\t?\n")
+    (tmp_path / "t.jsonl").write_text('{"text": "the snow", "label": "?"}\n{"text": "heat"}\n')
+    for name, first, *more in (
+        ("t.csv", "the snow, cold"), ("t.tsv", "the snow", "--text-field", "body"), ("t.jsonl", "the snow")
+    ):  # fmt: skip
+        assert main(["predict", out, str(tmp_path / name), *more, "--json"]) == 0
+        lines = [json.loads(line)["text"] for line in capsys.readouterr().out.splitlines()]
+        assert lines == [first, "heat"]
+    (tmp_path / "t.jsonl").write_text('{"text": "the snow"}\n{"body": "heat"}\n')
+    assert main(["predict", out, str(tmp_path / "t.jsonl")]) == 1
+    assert "t.jsonl:2" in capsys.readouterr().err
     (tmp_path / "none.txt").write_text("")
     assert main(["predict", out, str(tmp_path / "none.txt")]) == 0  # as a filter: no lines for none
     shown, error = capsys.readouterr()

@@ -12,7 +12,7 @@ Place = str | os.PathLike[str] | None
 Line = int | None
 _NO_MEMORY = ("allocate memory", "out of memory", "map segment from shared object", "dctx create failed")
 _UNSUPPORTED = {"gensim": (3, 14)}  # package: the first Python that it has no release for
-_MOST_NAMES = 24  # listed when no known name is close
+_MOST_NAMES = 32  # listed when no known name is close
 _MOST_CHARACTERS = 300  # of what was given
 
 

@@ -174,18 +174,18 @@ def _compare_corpora(options: argparse.Namespace) -> int:
 
 def _print_distances(distances: CorpusDistances) -> None:
     names = [*distances.perplexity]
-    of_model = "perplexity on the text of a row of a {} of the column's (less is nearer)"
+    of_model = "perplexity of the {} of the column on the text of the row (lower is nearer)"
     for title, values, digits in (
         (of_model.format("model"), distances.perplexity, 1),
         (of_model.format("recurrent model"), distances.neural_perplexity, 1),
-        ("shared words (more is nearer)", distances.shared_words, 3),
+        ("shared words (higher is nearer)", distances.shared_words, 3),
     ):
         if not values:
             continue
         cells = [[f"{row[name]:.{digits}f}" if name in row else "" for name in names] for row in values.values()]
         table(title, ("", *names), [(name, *row) for name, row in zip(names, cells, strict=True)])
     order = [(name, ", ".join(other for other, _ in distances.nearest(name))) for name in names]
-    table("by the mean of the ranks, nearest first", ("text", "others"), order)
+    table("the other texts, nearest first, by the mean of the ranks", ("text", "nearest first"), order)
     note(f"The first {distances.n_characters:,} characters of each text were compared.")
 
 
@@ -332,7 +332,9 @@ def _print_probes(probes: Sequence[Probed]) -> None:
 def _print_moves(moves: Moves, count: int, *, control: bool) -> None:
     columns = (moves.moved, moves.low, moves.high, moves.p, moves.q)
     rows = [*zip(moves.words, *(column.tolist() for column in columns), strict=True)][:count]
-    table("words that moved", ("word", "moved", "low", "high", "p", "q"), rows)
+    table(
+        "words that moved: 1 - cosine after alignment, 95% interval", ("word", "moved", "low", "high", "p", "q"), rows
+    )
     if not control:
         note("Without --control, p is only the rank of a word among words of similar frequency.")
 

@@ -26,7 +26,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--field", metavar="NAME", help="field of JSON lines or Parquet that contains the text")
     texts = "teacher only: what its tokenizer makes of texts, each a file or NAME=FILE, as in de=german.txt"
     parser.add_argument("--texts", nargs="+", metavar="[NAME=]FILE", help=texts)
-    parser.add_argument("--all", action="store_true", help="vectors only: show all entries of the manifest")
+    parser.add_argument("--all", action="store_true", help="vectors and teachers: show all entries")
     add_json(parser)
     parser.add_argument(
         "--verify", action="store_true", help="vectors, heads and indexes: compare the files with their checksums"
@@ -54,8 +54,7 @@ def run(options: argparse.Namespace) -> int:
     with show_warnings():
         place = local_path(options.thing)
         title, facts = _facts(place, options)
-    is_vectors = (place / "manifest.json").is_file() and not is_index(place) and not is_head(place)
-    shown = _overview(place, facts) if is_vectors and not options.all else facts
+    shown = facts if options.all else _overview(place, facts)
     rows = [(key, _shorten(value)) for key, value in shown.items()]
     show(facts, options.json, lambda: table(title, ("", ""), rows), indent=2)
     return 0
@@ -125,8 +124,30 @@ def _folder(path: Path) -> dict[str, Any]:
     return flat
 
 
-def _overview(path: Path, facts: Mapping[str, Any]) -> dict[str, str]:
-    """Summary of the manifest; `--all` shows all entries."""
+def _overview(path: Path, facts: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Summary of a teacher or of the manifest of vectors; `--all` shows all entries."""
+    if "special_tokens" in facts:
+        return _summarize_teacher(facts)
+    is_vectors = (path / "manifest.json").is_file() and not is_index(path) and not is_head(path)
+    return _summarize_vectors(path, facts) if is_vectors else facts
+
+
+def _summarize_teacher(facts: Mapping[str, Any]) -> dict[str, str]:
+    head = facts.get("sentence_vectors") or {}
+    lines = {
+        "name": facts["name"],
+        "layers": facts["depth"],
+        "dimensions": facts["dim"],
+        "longest input": f"{facts['window']:,} tokens" if facts["window"] else "",
+        "vocabulary": f"{facts['tokens']:,} tokens",
+        "sentence vectors": f"{head['pooling']} pooling, {head['dim']} dimensions" if head else "",
+        "precision here": f"{facts['precision']} on {facts['device']}",
+        "more": "stillvec info --all",
+    }
+    return {key: str(line) for key, line in lines.items() if line}
+
+
+def _summarize_vectors(path: Path, facts: Mapping[str, Any]) -> dict[str, str]:
     sources = [Path(str(source)).name for source in facts.get("corpus.sources") or ()]
     text = f" in {', '.join(sources[:3])}{' ...' * (len(sources) > 3)}" if sources else ""
     refined = facts.get("refined") or ()

@@ -12,8 +12,9 @@ from stillvec.cli.console import note
 from stillvec.cli.flags import add_json
 from stillvec.cli.terminal_text import escape_controls, warn
 from stillvec.errors import CorpusError, UsageError
-from stillvec.files import atomic_file, decode_lines, inner_suffix, read_lines
+from stillvec.files import atomic_file, decode_lines, inner_suffix
 from stillvec.heads.canonical_names import CanonicalNames
+from stillvec.heads.dataset_files import read_texts
 from stillvec.heads.fitted_head import Explanation, Head
 from stillvec.heads.head_folder import load_head
 from stillvec.heads.predictions import describe_predictions
@@ -26,8 +27,9 @@ _SHOWN = 8  # words of an explanation
 def arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("head", metavar="HEAD", help="the folder of a head")
-    texts = "texts, files with a text per line, or - (standard input, the default)"
+    texts = "texts; files with a text per line, or tables (.csv, .tsv, .jsonl); or - (standard input, the default)"
     add("texts", nargs="*", default=[], metavar="TEXTS", help=texts)
+    add("--text-field", default="text", metavar="NAME", help="the column that has the text (default: text)")
     add("--explain", action="store_true", help="show which words, training texts or experts decided")
     names = (
         "also try canonical names in the place of the names in this file, one per line; the first three, or those of"
@@ -42,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
     canonical = _read_names(options)
     if canonical is not None and head.kind.unit in ("tokens", "span"):
         raise UsageError("--canonical is for heads that label texts or pairs.", code="no-canonical")
-    texts = _read_texts(options.texts or ["-"])
+    texts = _read_texts(options.texts or ["-"], options.text_field)
     first = [*islice(texts, _BLOCK)]
     if not first:
         warn("stillvec: there are no texts to label: what was read is empty.")
@@ -68,7 +70,7 @@ def _read_names(options: argparse.Namespace) -> CanonicalNames | None:
     return CanonicalNames.read(options.canonical, chosen)
 
 
-def _read_texts(given: list[str]) -> Iterator[str]:
+def _read_texts(given: list[str], field: str) -> Iterator[str]:
     for text in given:
         path = Path(text)
         if text == "-":
@@ -77,7 +79,7 @@ def _read_texts(given: list[str]) -> Iterator[str]:
             cure = f"--json {text} writes the answers there"
             raise UsageError.expected("texts, or a file with a text per line", repr(text), cure=cure)
         elif "\0" not in text and len(text) < 4096 and path.is_file():
-            yield from (line for _, line in read_lines(path, CorpusError))
+            yield from read_texts(path, field)
         elif not any(map(str.isspace, text)) and inner_suffix(path) in _FILE_ENDINGS:
             raise UsageError.not_found(path, "a file with a text per line")
         else:

@@ -135,7 +135,7 @@ def format_by_ending(path: Path) -> str:
     for name in FORMATS:
         if suffix in FORMATS[name].suffixes:
             return name
-    what = f"a suffix that stands for a format ({', '.join(FORMATS)})"
+    what = f"the suffix of a format ({', '.join(FORMATS)})"
     raise UsageError.expected(what, repr(suffix), path=path, cure="or give the format", code="unknown-ending")
 
 

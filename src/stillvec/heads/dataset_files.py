@@ -1,5 +1,6 @@
 """Readers of dataset files; every DatasetError has the path and the line."""
 
+import json
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import groupby
@@ -7,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from stillvec.errors import DatasetError
-from stillvec.files import open_bytes, read_lines, read_records
+from stillvec.files import inner_suffix, open_bytes, read_lines, read_records
 from stillvec.lexicons.rated_pairs import read_columns
 
 lines = partial(read_lines, error=DatasetError)  # (line number, line)
@@ -32,6 +33,36 @@ def read_table(path: Path, names: Sequence[str]) -> Iterator[tuple[int, dict[str
         if len(fields) != len(header):
             raise DatasetError.expected(f"{len(header)} fields", len(fields), path=path, line=line)
         yield line, dict(zip(header, fields, strict=True))
+
+
+def read_texts(path: Path, field: str) -> Iterator[str]:
+    """The texts of a CSV or TSV with this column or of JSON lines with this field, or the lines of any other file."""
+    suffix = inner_suffix(path)
+    if suffix in (".csv", ".tsv"):
+        rows = records(path, delimiter="," if suffix == ".csv" else "\t")
+        _, header = next(rows, (1, []))
+        if field in header:
+            column = header.index(field)
+            for line, fields in rows:
+                if len(fields) != len(header):
+                    raise DatasetError.expected(f"{len(header)} fields", len(fields), path=path, line=line)
+                yield fields[column]
+            return
+    for line, content in lines(path):
+        if suffix != ".jsonl":
+            yield content
+        elif content.strip():
+            yield _read_field(path, line, content, field)
+
+
+def _read_field(path: Path, line: int, content: str, field: str) -> str:
+    try:
+        text = json.loads(content)[field]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        text = None
+    if not isinstance(text, str):
+        raise DatasetError.expected(f"a JSON object with {field!r}", repr(content[:80]), path=path, line=line)
+    return text
 
 
 def read_labelled(path: Path, *, allow_empty: bool = True) -> Iterator[tuple[str, str]]:

@@ -18,6 +18,7 @@ from stillvec import evaluate
 from stillvec.errors import DatasetError, UsageError
 from stillvec.evaluation.classification import Classification, macro_f1
 from stillvec.evaluation.intervals import Resampling
+from stillvec.evaluation.multilabel import Multilabel
 from stillvec.evaluation.network_training import CnnSchedule, Convolution
 from stillvec.heads.linear_probe import RidgePath, Scaling, logistic, one_hot, predict, select_logistic
 from stillvec.heads.lookup import Lookup
@@ -240,6 +241,23 @@ def test_lines_in_latin_1_and_utf_8_stand_side_by_side(tmp_path: Path) -> None:
     items = Classification(model="linear").read(path)
     assert items.texts[0] == ("crème 0",)
     assert items.texts[20] == ("brûlée",)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
+def test_a_byte_order_mark_is_no_part_of_the_first_label(encoding: str, tmp_path: Path) -> None:
+    path = tmp_path / "marked.txt"
+    path.write_text("".join(f"{n % 2} crème {n}\n" for n in range(20)), encoding)
+    assert Classification(model="linear").read(path).texts[:2] == (("crème 0",), ("crème 1",))
+    path.write_bytes(path.read_bytes()[:-1])  # half a character
+    with pytest.raises(DatasetError, match=f"expected {encoding.upper()} text"):
+        Classification(model="linear").read(path)
+
+
+def test_random_bytes_are_no_labelled_texts(tmp_path: Path) -> None:
+    (tmp_path / "noise.txt").write_bytes(np.random.default_rng(0).bytes(3000))
+    for task in (Classification(model="linear"), Multilabel()):
+        with pytest.raises(DatasetError, match="binary data"):
+            task.read(tmp_path / "noise.txt")
 
 
 @pytest.mark.parametrize(

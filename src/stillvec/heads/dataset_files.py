@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from stillvec.errors import DatasetError
-from stillvec.files import inner_suffix, open_bytes, read_lines, read_records
+from stillvec.files import check_is_text, detect_encoding, inner_suffix, open_bytes, read_lines, read_records
 from stillvec.lexicons.rated_pairs import read_columns
 
 lines = partial(read_lines, error=DatasetError)  # (line number, line)
+_HEAD_BYTES = 4096  # that show whether a file is text
 columns = partial(read_columns, error=DatasetError)  # (line number, fields)
 records = partial(read_records, error=DatasetError)  # (line number, fields)
 
@@ -71,10 +72,16 @@ def read_labelled(path: Path, *, allow_empty: bool = True) -> Iterator[tuple[str
 
 
 def read_numbered(path: Path, *, allow_empty: bool = True) -> Iterator[tuple[int, str, str]]:
-    """(line number, label, text) of each line, as `read_labelled`."""
+    """(line number, label, text) of each line, as `read_labelled`; UTF-16 and UTF-32 need a byte order mark."""
     what = "a label, a space and a text"
     with open_bytes(path, DatasetError) as stream:
         content: bytes = stream.read().removeprefix(b"\xef\xbb\xbf")
+    check_is_text(content[:_HEAD_BYTES], str(path), DatasetError)
+    if encoding := detect_encoding(content):
+        try:
+            content = content.decode(encoding).encode()
+        except UnicodeError as problem:
+            raise DatasetError.expected(f"{encoding.upper()} text", problem, path=path, code="encoding") from None
     empty = True
     for number, raw in enumerate(content.split(b"\n"), 1):
         try:

@@ -532,6 +532,13 @@ def test_a_binary_file_is_no_dataset(vectors: WordVectors, tmp_path: Path) -> No
     assert caught.value.code == "not-text"
 
 
+def test_a_text_that_all_others_would_be_padded_to_is_refused(vectors: WordVectors) -> None:
+    data = [*sentences(), (f"{COLD[0]} " * 40_000, "cold")]
+    with pytest.raises(DatasetError, match="texts of at most 32,768 words, got one of 40,000"):
+        fit(vectors, data, "cnn")
+    assert fit(vectors, data).predict([COLD[0]]) == ["cold"], "a mean has no length"
+
+
 def test_json_lines_are_read_and_a_wrong_one_is_named(vectors: WordVectors, tmp_path: Path) -> None:
     rows = [json.dumps({"id": 1, "text": text, "label": label}) for text, label in sentences()]
     (tmp_path / "a.jsonl").write_text("\n".join(rows), "utf-8")

@@ -189,9 +189,13 @@ def is_out_of_memory(error: BaseException) -> bool:
     return isinstance(error, RuntimeError | ImportError | OSError) and any(sign in text for sign in _NO_MEMORY)
 
 
-def out_of_memory(stage: str, checkpoint: str | os.PathLike[str] | None = None) -> StillvecError:
+def out_of_memory(
+    stage: str, checkpoint: str | os.PathLike[str] | None = None, *, distills: bool = True
+) -> StillvecError:
     """The error of a run that memory is too short for; one with a checkpoint can continue, with the same settings."""
-    cure = "close other programs, or give fewer --max-words; stillvec distill --dry-run estimates what a run needs"
+    cure = "close other programs, or give it less data"
+    if distills:
+        cure = "close other programs, or give fewer --max-words; stillvec distill --dry-run estimates what a run needs"
     if checkpoint is not None:
         cure = f"with more memory, --resume continues from {os.fspath(checkpoint)}; --dry-run estimates what it needs"
     return StillvecError(f"Out of memory while {stage}; {cure}.", code="out-of-memory")

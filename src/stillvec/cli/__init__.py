@@ -98,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(str(interrupt) or "interrupted; no partial output was left.", code)
     except (OSError, MemoryError, RuntimeError, ImportError) as error:
         if is_out_of_memory(error):
-            return _fail(str(out_of_memory(f"running stillvec {command}")), 1)
+            return _fail(str(out_of_memory(f"running stillvec {command}", distills=command == "distill")), 1)
         if not isinstance(error, OSError):
             raise
         place = f": {error.filename}" if error.filename else "; no partial output was left"

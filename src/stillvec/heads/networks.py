@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
+from stillvec.errors import DatasetError
 from stillvec.heads.crf import Steps, best_paths, negative_log_likelihood
 from stillvec.heads.sequence_batches import UNKNOWN, Sequences
 from stillvec.heads.training_options import Auxiliary, Experts, Invariant, TrainingOption
@@ -42,6 +43,8 @@ _CLIP = 5.0  # norm of the tagger's gradient
 _CLOSED = -1e4  # an input gate that is 0
 _BETAS, _EPSILON = (0.9, 0.999), 1e-8  # Adam
 _RATE, _PATIENCE, _LONGEST = 5e-3, 10, 500  # of the perceptron
+_MOST_WORDS = 1 << 15  # of a text; the others of its batch are padded to its length
+_MOST_PLACES = 1 << 28  # of all texts, each padded to the length of the longest
 _BATCH_RATE, _BATCH_PATIENCE = 1e-3, 3  # with batches
 
 Shapes = list[tuple[tuple[int, ...], float]]  # of each parameter of a network: its shape and the bound of its values
@@ -63,6 +66,10 @@ class PaddedTexts:
         self.sequences, self.device, self.border = sequences, device, border
         self.n_texts = len(sequences[0])
         self.width = max(1, *(int(part.lengths.max(initial=0)) for part in sequences))
+        most = min(_MOST_WORDS, _MOST_PLACES // (self.n_texts + 1))
+        if self.width > most:
+            cure = "divide it, or choose a head that reads means of words, such as linear"
+            raise DatasetError.expected(f"texts of at most {most:,} words", f"one of {self.width:,}", cure=cure)
         tables = [part.scale_table() for part in sequences]
         self.dims = [table.shape[1] for table in tables]
         ids = np.zeros((len(tables), self.n_texts + 1, self.width + 2 * border), np.int64)  # the last text is empty

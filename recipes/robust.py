@@ -29,7 +29,7 @@ from torch.nn import functional
 
 import stillvec
 from stillvec.adaptation.language_models import load_model, load_tokenizer
-from stillvec.adaptation.model_training import autocast
+from stillvec.adaptation.model_training import autocast, choose_precision
 from stillvec.adaptation.tuning_data import READERS, Item, encode_items
 from stillvec.heads.labelled_data import read_data
 from stillvec.heads.sequence_batches import SPREAD
@@ -100,6 +100,7 @@ def attack_teacher(folder: Path, items: Sequence[Item], device: str) -> dict[flo
     """Which items are answered rightly, by the size of the perturbation."""
     tokenizer, place = load_tokenizer(folder), resolve_device(device)
     model = load_model(folder, "ModelForSequenceClassification").model.to(place).eval()
+    precision = choose_precision("auto", model)
     number = {label: at for at, label in model.config.id2label.items()}
     table = model.get_input_embeddings()
     size = float(table.weight.detach().abs().mean())
@@ -112,11 +113,11 @@ def attack_teacher(folder: Path, items: Sequence[Item], device: str) -> dict[flo
         gold = torch.tensor([number[item.labels[0]] for item in chosen], device=place)
         words = table(inputs.pop("input_ids")).detach().requires_grad_()
         inside = inputs["attention_mask"].unsqueeze(2)
-        with autocast(place):
+        with autocast(place, precision):
             lost = functional.cross_entropy(model(inputs_embeds=words, **inputs).logits.float(), gold, reduction="sum")
         (slope,) = torch.autograd.grad(lost, words)
         for epsilon in CURVE:
-            with torch.no_grad(), autocast(place):
+            with torch.no_grad(), autocast(place, precision):
                 said = model(inputs_embeds=words + epsilon * size * slope.sign() * inside, **inputs).logits.argmax(1)
             right[epsilon][rows] = (said == gold).cpu().numpy()
     return right

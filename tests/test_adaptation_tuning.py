@@ -12,6 +12,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from test_adaptation import make_teacher
+from transformers import BertConfig
 
 import stillvec
 from stillvec.adaptation import model_training, tuning
@@ -22,7 +23,7 @@ from stillvec.adaptation.tuning_data import encode_items, read_dataset
 from stillvec.errors import DatasetError, TrainingError, UsageError
 from stillvec.heads.head_kind import THRESHOLDS
 from stillvec.progress import Progress, drain
-from stillvec.teachers import load_teacher
+from stillvec.teachers import load_teacher, precision_choice
 from stillvec.training import checkpoint
 
 GOOD, BAD = ("good", "sun", "sea", "book"), ("old", "price", "dollars", "dog")
@@ -104,6 +105,32 @@ def test_other_families_are_tuned(family: str, data: Path, tmp_path: Path) -> No
     facts = tune(make_teacher(tmp_path / "teacher", family), tmp_path / "out", f"on={data}/classification/a")
     assert facts["dev"] > 0.6
     load_teacher(str(tmp_path / "out"))
+
+
+def test_bf16_rounds_products_and_keeps_weights_in_fp32(teacher: Path, data: Path, tmp_path: Path) -> None:
+    made = {name: tmp_path / name for name in ("fp32", "bf16", "auto")}
+    for name, out in made.items():
+        facts = tune(teacher, out, f"on={data}/classification/a,precision={name}")
+        assert facts["dev"] > 0.8
+        assert facts["precision"] == ("bf16" if name == "bf16" else "fp32"), "narrow matrices gain nothing"
+    weights = {name: load_file(out / "model.safetensors") for name, out in made.items()}
+    assert {value.dtype for value in weights["bf16"].values()} == {torch.float32}
+    largest = {name: float((value - weights["fp32"][name]).abs().max()) for name, value in weights["bf16"].items()}
+    assert 1e-5 < max(largest.values()) < 0.1
+    assert all(torch.equal(value, weights["auto"][name]) for name, value in weights["fp32"].items())
+
+
+@pytest.mark.parametrize(
+    ("width", "computes", "chosen"), [(256, True, "bf16"), (256, False, "fp32"), (255, True, "fp32")]
+)
+def test_auto_is_bf16_where_the_cpu_computes_in_it_and_the_model_is_wide(
+    width: int, computes: bool, chosen: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(precision_choice, "computes_bf16", lambda: computes)
+    model: Any = torch.nn.Linear(2, 2)
+    model.config = BertConfig(hidden_size=width, num_attention_heads=1)
+    assert model_training.choose_precision("auto", model) == chosen
+    assert model_training.choose_precision("fp32", model) == "fp32"
 
 
 def test_a_second_task_is_learnt_too(

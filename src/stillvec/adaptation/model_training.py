@@ -16,7 +16,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -27,10 +27,12 @@ from stillvec.errors import TrainingError, UsageError
 from stillvec.progress import Phase, Progress
 from stillvec.registry import check_least, check_positive
 from stillvec.teachers.matrices import name_matrices
+from stillvec.teachers.precision_choice import gains_from_bf16
 from stillvec.training.checkpoint import Checkpoint
 from stillvec.training.schedule import divergence_error
 
 Rows = NDArray[np.int64]
+Precision = Literal["fp32", "bf16"]
 RAMP = 0.1  # of the steps: the learning rate rises, and sparsity is reached
 _CLIP = 1.0  # norm of the gradient
 _NEW = 10.0  # times the learning rate, for parameters that the teacher did not have
@@ -48,6 +50,7 @@ class TrainedStep:
     rate: float | None = None  # highest learning rate; of new parameters ten times as high
     batch: int = 32  # texts per step
     length: int = 128  # tokens of a text; longer ones are cut
+    precision: Literal["auto", "fp32", "bf16"] = "auto"  # of products; weights and their updates are in fp32
     sparsity: float = 0.0  # share of zeros that each matrix is pruned to, gradually, in the first tenth of the steps
     seed: int = 0
 
@@ -79,6 +82,8 @@ class ModelTrainer:
         """
         self.model, self.settings, self.rate, self.n_steps, self.n_frozen = model, settings, rate, n_steps, n_frozen
         self.device = next(model.parameters()).device
+        self._outer, inner = next((label, part) for label, part in model.named_modules() if hasattr(part, "base_model"))
+        self.precision = choose_precision(settings.precision, inner)
         self.parameters = {name: weights for name, weights in model.named_parameters() if weights.requires_grad}
         made = {*new}
         groups: dict[tuple[float, float], list[Tensor]] = {}  # few: the optimizer takes as long for each
@@ -97,7 +102,6 @@ class ModelTrainer:
         self.scores = torch.full(
             (1 + math.ceil(settings.epochs),), math.nan, dtype=torch.float64
         )  # on development items
-        self._outer, inner = next((label, part) for label, part in model.named_modules() if hasattr(part, "base_model"))
         base: Any = inner.base_model
         prefix = next(label for label, part in model.named_modules() if part is base)
         self.matrices = {f"{prefix}.{name}" if prefix else name for name in name_matrices(base)} & {*self.parameters}
@@ -197,7 +201,7 @@ def train_model(
     losses: dict[int, list[Tensor]] = {}
     for number in range(done, trainer.n_steps):
         trainer.model.train()
-        with seed_step(settings.seed, number, trainer.device), autocast(trainer.device):
+        with seed_step(settings.seed, number, trainer.device), autocast(trainer.device, trainer.precision):
             value = compute_loss(number, np.random.default_rng([settings.seed, number]))
             losses.setdefault(task_of(number), []).append(value.detach())
             trainer.update(number, value)
@@ -216,7 +220,7 @@ def train_model(
         is_end = number == trainer.n_steps - 1
         if evaluate is not None and per_epoch and ((number + 1) % per_epoch == 0 or is_end):
             trainer.model.eval()
-            with torch.no_grad(), autocast(trainer.device):
+            with torch.no_grad(), autocast(trainer.device, trainer.precision):
                 score = evaluate()
             trainer.keep_best(math.ceil((number + 1) / per_epoch), score)
             if _stalls(trainer.scores, patience):
@@ -250,8 +254,16 @@ def seed_step(seed: int, number: int, device: torch.device) -> Iterator[None]:
         yield
 
 
-def autocast(device: torch.device) -> Any:
-    return torch.autocast("cuda", torch.bfloat16) if device.type == "cuda" else nullcontext()
+def choose_precision(name: Literal["auto", "fp32", "bf16"], model: nn.Module) -> Precision:
+    """`auto` is bf16 on a GPU, and for a model that is wide enough on a CPU that computes in bf16."""
+    if name != "auto":
+        return name
+    on_gpu = next(model.parameters()).device.type == "cuda"
+    return "bf16" if on_gpu or gains_from_bf16(model) else "fp32"
+
+
+def autocast(device: torch.device, precision: Precision) -> Any:
+    return torch.autocast(device.type, torch.bfloat16) if precision == "bf16" else nullcontext()
 
 
 def require_steps(n_items: int, settings: TrainedStep) -> tuple[int, int]:

@@ -41,6 +41,7 @@ from stillvec.adaptation.model_training import (
     ModelTrainer,
     TrainedStep,
     autocast,
+    choose_precision,
     draw_rows,
     require_steps,
     train_model,
@@ -123,7 +124,11 @@ class Pretraining(TrainedStep):
         frozen = round(RAMP * n_steps) if new else 0
         trainer = ModelTrainer(model, self, rate, n_steps, new=new, kept=list_pruned(source), n_frozen=frozen)
         before = data.measure_loss(model)
-        facts = describe_adaptation(self) | {"tokens": int(data.n_tokens), "teacher": digest_model(source)}
+        facts = describe_adaptation(self) | {
+            "tokens": int(data.n_tokens),
+            "teacher": digest_model(source),
+            "precision": trainer.precision,
+        }
         checkpoint = open_checkpoint(resources.checkpoints, facts, resume=resources.resume)
 
         def compute_loss(step: int, random: np.random.Generator) -> Tensor:
@@ -142,6 +147,7 @@ class Pretraining(TrainedStep):
                 "objective": objective,
                 "tokens": int(data.n_tokens),
                 "steps": n_steps,
+                "precision": trainer.precision,
                 "loss before": before,
                 "loss after": after,
                 "perplexity": math.exp(min(after, 50)),
@@ -202,9 +208,10 @@ class _TokenRows:
         """The mean loss on held-out rows, with the same masks each time."""
         model.eval()
         losses, sizes = [], []
+        device, precision = next(model.parameters()).device, choose_precision(self.settings.precision, model)
         for first in range(0, len(self.held_out), self.settings.batch):
             rows = self.held_out[first : first + self.settings.batch]
-            with autocast(next(model.parameters()).device):
+            with autocast(device, precision):
                 losses.append(float(self.compute_loss(model, rows, np.random.default_rng([first, 3]))))
             sizes.append(len(rows))
         return float(np.average(losses, weights=sizes))

@@ -34,6 +34,7 @@ from stillvec.adaptation.model_training import (
     ModelTrainer,
     TrainedStep,
     autocast,
+    choose_precision,
     draw_rows,
     require_steps,
     train_model,
@@ -110,7 +111,7 @@ class Tuning(TrainedStep):
             kept=list_pruned(source),
             selects=True,
         )
-        facts = asdict(self) | {"items": sizes, "teacher": digest_model(source)}
+        facts = asdict(self) | {"items": sizes, "teacher": digest_model(source), "precision": trainer.precision}
         checkpoint = open_checkpoint(resources.checkpoints, facts, resume=resources.resume)
 
         def draw_tasks(epoch: int) -> NDArray[np.bool_]:
@@ -145,7 +146,8 @@ class Tuning(TrainedStep):
         yield Progress(Phase.WRITING, 0, None, "", 0.0)
         write_model(learner.model, target)
         pruned = sorted({*list_pruned(source)} | (trainer.name_pruned() if self.sparsity else set()))
-        sized = {"kind": data.kind, "labels": len(data.names), "items": len(data.train), "steps": n_done}
+        sized: Facts = {"kind": data.kind, "labels": len(data.names), "items": len(data.train), "steps": n_done}
+        sized["precision"] = trainer.precision
         return {"pruned": pruned, "facts": {**sized, "dev": max(scores), "dev by epoch": scores, **measured}}
 
     def _measure(
@@ -195,6 +197,7 @@ class _Learner:
             self.whole["second"] = nn.ModuleDict({"head": head})
             self.whole["second"].register_parameter("mark", nn.Parameter(torch.zeros(size)))
         self.whole.to(device)
+        self.precision = choose_precision(settings.precision, self.model)
         self.new = [f"model.{name}" for name in loaded.new]
         if data.kind == "multilabel":
             self._start_at_shares(loaded.new)
@@ -296,7 +299,7 @@ class _Learner:
         for first in range(0, len(order), size):
             rows = order[first : first + size]
             batch = encode_items(self.tokenizer, [items[row] for row in rows], data.kind, self.settings.length)
-            with autocast(self.device):
+            with autocast(self.device, self.precision):
                 logits = say(batch).float().cpu()
             for number, row in enumerate(rows):
                 if data.kind == "multilabel":

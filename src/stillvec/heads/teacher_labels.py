@@ -24,6 +24,7 @@ from stillvec.heads.training_options import TeacherOption
 from stillvec.registry import require
 from stillvec.teachers.device import resolve_device
 from stillvec.teachers.loader import silence_transformers
+from stillvec.teachers.precision_choice import gains_from_bf16
 from stillvec.vectors import WordVectors
 
 _BATCH_TOKENS = 8192  # padding included
@@ -96,6 +97,7 @@ def _ask_classifier(
         what = f"a classifier of the labels {', '.join(data.names[:5])}"
         raise TeacherError.expected(what, f"none of {missing[0]!r}", path=folder)
     model = model.eval().to(place)
+    in_bf16 = place.type == "cuda" or gains_from_bf16(model)
     columns = [names.index(name) for name in data.names]
     limit = min(int(tokenizer.model_max_length), int(getattr(model.config, "max_position_embeddings", 512)), length)
     sides = [*zip(*texts, strict=True)] if data.unit == "pair" else [texts]
@@ -104,7 +106,7 @@ def _ask_classifier(
     order = np.argsort(-lengths, kind="stable")
     scores = np.zeros((len(texts), len(names)), np.float32)
     at = 0
-    with torch.inference_mode(), torch.autocast("cuda", torch.bfloat16, enabled=place.type == "cuda"):
+    with torch.inference_mode(), torch.autocast(place.type, torch.bfloat16, enabled=in_bf16):
         while at < len(order):
             size = max(1, _BATCH_TOKENS // max(1, int(lengths[order[at]])))
             batch = order[at : at + size].tolist()

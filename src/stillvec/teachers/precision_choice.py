@@ -35,6 +35,11 @@ def computes_bf16() -> bool:
     return not _CPU_FLAGS.isdisjoint(flags.partition(":")[2].split())
 
 
+def gains_from_bf16(model: Any) -> bool:
+    """Whether a model is trained, or asked for labels, faster in bf16 on this CPU."""
+    return bool(model.config.get_text_config().hidden_size >= _MIN_DIM) and computes_bf16()
+
+
 @torch.inference_mode()
 def try_bf16(model: Any, tokenizer: Any) -> float | None:
     """Convert the model to bf16; return the agreement with its states before, or None for a model it is not for."""

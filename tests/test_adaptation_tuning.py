@@ -344,6 +344,17 @@ def test_further_files_are_tested_and_labels_without_counterpart_are_one(
     assert {*facts["challenge"]} == {"accuracy", "near", "far"}
 
 
+def test_a_further_file_that_cannot_be_read_is_refused_before_training(
+    teacher: Path, data: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "noise.tsv").write_bytes(np.random.default_rng(0).bytes(3000))
+    seen: list[Progress] = []
+    step = f"tune:on={data}/pairs/b.tsv,test={tmp_path / 'noise.tsv'},{FAST}"
+    with pytest.raises(DatasetError, match="binary data"):
+        stillvec.adapt(teacher, step, out=tmp_path / "out", device="cpu", progress=seen.append)
+    assert "training" not in {event.stage for event in seen}
+
+
 def test_words_are_found_among_tokens_and_those_that_are_cut_are_not(teacher: Path, data: Path) -> None:
     from transformers import AutoTokenizer
 

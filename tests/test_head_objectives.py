@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from stillvec.errors import TeacherError
+from stillvec.errors import CorpusError, TeacherError
 from stillvec.heads import teacher_labels
 from stillvec.heads.networks import NetworkGroup, NetworkSettings, PaddedTexts, TaggerNetworks, divide_tags
 from stillvec.heads.objectives import OBJECTIVES, ArcFace, CenterLoss, Coco, Contrastive, CrossEntropy, Triplet
@@ -381,6 +381,9 @@ def test_a_teachers_labels_of_texts_without_labels_teach_a_head(
     accuracy = [np.mean([ours == theirs for ours, theirs in zip(said, gold, strict=True)]) for said in (plain, taught)]
     assert accuracy[1] > accuracy[0] + 0.1
     assert accuracy[1] > 0.85
+    (tmp_path / "more.txt").write_text("\n\n")
+    with pytest.raises(CorpusError, match="expected texts, one per line"):
+        fit(vectors, data, head, [option])
 
 
 def test_a_teacher_whose_labels_are_not_finite_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -95,6 +95,7 @@ class Tuning(TrainedStep):
         if self.most:
             data = TuningData(data.kind, data.train[: self.most], data.dev, data.test)
         second = read_dataset(self.auxiliary, "auto") if self.auxiliary else None
+        tests = {Path(file).stem: [*READERS[data.kind](Path(file))] for file in self.test}  # before hours of training
         learner = _Learner(self, source, data, second, resolve_device(resources.device))
         sizes = [len(data.train), len(second.train) if second is not None else 0]
         per_epoch, n_steps = require_steps(sizes[0], self)
@@ -141,7 +142,7 @@ class Tuning(TrainedStep):
         )
         scores = [score for score in trainer.scores.tolist() if not math.isnan(score)]
         threshold, _ = _judge(data, learner.predict(data.dev)) if data.kind == "multilabel" else (0.5, 0.0)
-        measured = self._measure(learner, data, second, threshold)
+        measured = self._measure(learner, data, second, tests, threshold)
         copy_rest(source, target)
         yield Progress(Phase.WRITING, 0, None, "", 0.0)
         write_model(learner.model, target)
@@ -151,15 +152,19 @@ class Tuning(TrainedStep):
         return {"pruned": pruned, "facts": {**sized, "dev": max(scores), "dev by epoch": scores, **measured}}
 
     def _measure(
-        self, learner: _Learner, data: TuningData, second: TuningData | None, threshold: float
+        self,
+        learner: _Learner,
+        data: TuningData,
+        second: TuningData | None,
+        tests: Mapping[str, Sequence[Item]],
+        threshold: float,
     ) -> dict[str, Any]:
         """Scores on the test part, on further files, and of the second task."""
         measured: dict[str, Any] = {"threshold": threshold} if data.kind == "multilabel" else {}
         if data.test:
             measured["test"] = data.score(data.test, learner.predict(data.test), threshold)
-        for file in self.test:
-            items = [*READERS[data.kind](Path(file))]
-            measured[Path(file).stem] = _score_kinds(data, items, learner.predict(items), threshold)
+        for name, items in tests.items():
+            measured[name] = _score_kinds(data, items, learner.predict(items), threshold)
         if second is not None:
             part = second.test or second.dev
             measured["auxiliary"] = second.score(part, learner.predict_second(part))

@@ -46,6 +46,8 @@ def add_texts(option: TeacherOption, data: LabelledData, vectors: WordVectors, s
         tested = {str(data.items[row]).strip() for row in np.concatenate([data.test, data.dev]).tolist()}
         lines = (line.strip() for _, line in read_lines(path, CorpusError))
         kept = [line for line in dict.fromkeys(lines) if line and line not in tested]
+        if not kept:
+            raise CorpusError.expected("texts, one per line, that are not in the test part", "none", path=path)
         order = np.random.default_rng(seed).permutation(len(kept))[: option.max_texts]
         texts += [kept[number] for number in np.sort(order).tolist()]
     return texts

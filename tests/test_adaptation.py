@@ -357,3 +357,19 @@ def test_names_in_an_old_manifest_that_leave_the_folder_are_not_replaced(tmp_pat
     names = make_layout(tmp_path / "out").names
     assert "vocab.txt" in names
     assert not any("mine" in name for name in names)
+
+
+def test_a_full_disk_is_named_by_the_file_that_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def copy(source: Path, target: Path) -> None:
+        raise OSError(28, "No space left on device", str(source), None, str(target))
+
+    teacher = make_teacher(tmp_path / "teacher")
+    monkeypatch.setattr("stillvec.adaptation.model_folder.shutil.copyfile", copy)
+    assert main(["adapt", str(teacher), "--step", "prune:sparsity=0.1", "--out", str(tmp_path / "out")]) == 1
+    error = capsys.readouterr().err
+    assert "No space left on device" in error
+    assert f"{tmp_path}/.out" in error
+    assert str(teacher) not in error
+    assert not (tmp_path / "out").exists()

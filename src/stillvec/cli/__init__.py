@@ -4,6 +4,7 @@ A command's file has `arguments(parser)` and `run(options) -> int`. Only the com
 """
 
 import argparse
+import errno
 import importlib
 import io
 import logging
@@ -101,7 +102,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _fail(str(out_of_memory(f"running stillvec {command}", distills=command == "distill")), 1)
         if not isinstance(error, OSError):
             raise
-        place = f": {error.filename}" if error.filename else "; no partial output was left"
+        name = (error.errno == errno.ENOSPC and error.filename2) or error.filename  # of a copy, the second one is full
+        place = f": {name}" if name else "; no partial output was left"
         return _fail(f"{error.strerror or error}{place}.", 1)
 
 

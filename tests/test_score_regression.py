@@ -91,6 +91,11 @@ def test_a_wrong_table_is_reported_with_its_line(tmp_path) -> None:
     with pytest.raises(DatasetError) as caught:
         explain_scores(scores, factors)
     assert caught.value.line == 1
+    for last in ("pud-1\t3", "pud-2\tnan", "pud-2\tinf"):
+        factors.write_text(f"dataset\ta\npud-1\t2\n{last}\n")
+        with pytest.raises(DatasetError) as caught:
+            explain_scores(scores, factors)
+        assert caught.value.line == 3
     few, table = _write(tmp_path, n=3)
     with pytest.raises(DatasetError):
         explain_scores(few, table)

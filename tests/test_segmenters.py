@@ -8,7 +8,7 @@ from stillvec import Corpus, WordVectors
 from stillvec.cli import main
 from stillvec.errors import FormatError, MissingExtra, StillvecWarning, UsageError
 from stillvec.vocabulary import Vocabulary, WordCounter, WordMatcher, segmenters
-from stillvec.vocabulary.segmenters import SEGMENTERS, WordBreaker, choose_segmenter, describe_segmenter
+from stillvec.vocabulary.segmenters import SEGMENTERS, WordBreaker, choose_segmenter, describe_segmenter, split_names
 from stillvec.vocabulary.word_matcher import select_words
 from stillvec.vocabulary.word_numbering import WordNumbering
 
@@ -117,6 +117,12 @@ def test_a_missing_package_is_named_before_any_work(monkeypatch: pytest.MonkeyPa
     with pytest.raises(MissingExtra) as caught:
         stillvec.train(Corpus.from_texts([CHINESE]), method="glove", min_count=1)
     assert "stillvec[chinese]" in str(caught.value)
+
+
+def test_spaces_beside_a_segmenter_are_refused_with_what_to_give() -> None:
+    with pytest.raises(UsageError) as caught:
+        split_names("spaces,jieba")
+    assert "'spaces' alone" in str(caught.value)
 
 
 def test_an_unknown_segmenter_is_refused() -> None:

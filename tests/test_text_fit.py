@@ -69,6 +69,9 @@ def test_the_command_prints_a_row_per_text(tmp_path, capsys) -> None:
     assert facts["en"]["n_words"] == 4
     fits = measure_texts(str(tmp_path / "teacher"), {"en": tmp_path / "a.txt"})
     assert fits["en"].tokens_per_word == facts["en"]["tokens_per_word"]
+    capsys.readouterr()
+    assert main(["info", str(tmp_path / "teacher"), "--texts", texts[0], f"en={tmp_path / 'b.txt'}"]) == 2
+    assert "'en'" in capsys.readouterr().err  # one of the texts would be lost
     (tmp_path / "a.txt").write_text("...\n", "utf-8")
     with pytest.raises(CorpusError):
         measure_texts(str(tmp_path / "teacher"), {"en": tmp_path / "a.txt"})

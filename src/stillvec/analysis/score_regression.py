@@ -146,9 +146,13 @@ def _read_factors(path: Path) -> tuple[str, list[str], dict[str, list[float]]]:
         raise DatasetError.expected(what, repr("\t".join(header)[:60]), path=path, line=1)
     table = {}
     for number, row in rows:
+        if row[0] in table:
+            raise DatasetError.expected("each name once", f"{row[0]!r} again", path=path, line=number)
         try:
             values = [float(value) for value in row[1:]]
             values = [math.log2(v) if name.endswith(_LOG) else v for name, v in zip(header[1:], values, strict=True)]
+            if not np.isfinite(values).all():
+                raise ValueError
         except ValueError:
             what = f"a name and {len(header) - 1} numbers (above 0 for {_LOG})"
             raise DatasetError.expected(what, repr("\t".join(row)[:60]), path=path, line=number) from None

@@ -30,7 +30,7 @@ from stillvec.analysis.corpus_distance import CorpusDistances, compare_corpora
 from stillvec.analysis.score_regression import ScoreRegression, Slope, explain_scores
 from stillvec.cli.console import note, show, table
 from stillvec.cli.figures import check_drawable, draw_geometry
-from stillvec.cli.flags import add_json, name_text
+from stillvec.cli.flags import add_json, name_texts
 from stillvec.cli.progress_bar import show_events
 from stillvec.combination.change import Moves
 from stillvec.errors import UsageError
@@ -167,7 +167,7 @@ def _print_regression(regression: ScoreRegression) -> None:
 
 
 def _compare_corpora(options: argparse.Namespace) -> int:
-    distances = compare_corpora(dict(map(name_text, options.corpora)), neural=options.neural)
+    distances = compare_corpora(name_texts(options.corpora), neural=options.neural)
     show(asdict(distances), options.json, lambda: _print_distances(distances))
     return 0
 

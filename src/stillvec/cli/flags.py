@@ -3,12 +3,12 @@
 import argparse
 import dataclasses
 import inspect
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from stillvec.cli.console import note
-from stillvec.errors import warn_renamed
+from stillvec.errors import UsageError, warn_renamed
 from stillvec.files import check_not_input
 from stillvec.registry import Registry
 
@@ -79,10 +79,17 @@ def add_renamed(parser: argparse.ArgumentParser, old: str, new: argparse.Action)
     parser.add_argument(old, action=Renamed, dest=new.dest, **hidden, **given)
 
 
-def name_text(text: str) -> tuple[str, str]:
-    """The name and the path in `[NAME=]FILE`."""
-    name, equals, path = text.partition("=")
-    return (name, path) if equals and not Path(text).exists() else (Path(text).name, text)
+def name_texts(texts: Iterable[str]) -> dict[str, str]:
+    """Names and paths of each `[NAME=]FILE`."""
+    named: dict[str, str] = {}
+    for text in texts:
+        name, equals, path = text.partition("=")
+        if not equals or Path(text).exists():
+            name, path = Path(text).name, text
+        if name in named:
+            raise UsageError.conflict(f"Two texts are named {name!r}", cure="name them with NAME=FILE")
+        named[name] = path
+    return named
 
 
 def check_reports(options: argparse.Namespace) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from stillvec.cli.console import note, show, table
-from stillvec.cli.flags import add_json, name_text
+from stillvec.cli.flags import add_json, name_texts
 from stillvec.cli.progress_bar import show_warnings
 from stillvec.cli.terminal_text import escape_controls
 from stillvec.corpus import Corpus, split_sentences
@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
 def _print_fits(options: argparse.Namespace) -> None:
     from stillvec.analysis.tokenizer_fit import measure_texts
 
-    texts = dict(name_text(text) for text in options.texts)
+    texts = name_texts(options.texts)
     with show_warnings():
         fits = measure_texts(options.thing, texts, field=options.field)
     headers = ("text", "words", "tokens per word", "one token", "4 or more", "unknown", "of its tokens used", "fits")

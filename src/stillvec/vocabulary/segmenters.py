@@ -99,6 +99,8 @@ def split_names(segmenter: str) -> list[str]:
     names = [name.strip() for name in segmenter.split(",")]
     if names == [SPACES]:
         return []
+    if SPACES in names:
+        raise UsageError.expected(f"{SPACES!r} alone, or segmenters", repr(segmenter), where="segmenter")
     for name in names:
         if name not in SEGMENTERS:
             raise UsageError.unknown("segmenter", name, (SPACES, *SEGMENTERS))

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_teachers import FAMILIES, TEXT, tiny_teacher
+from tokenizers import Tokenizer, decoders, models
 
 from stillvec.encoding.caching_tokenizer import CachingTokenizer, TokenizedTexts, align_words
 from stillvec.teachers import SubwordTokenizer
@@ -98,3 +99,12 @@ def test_long_runs_are_not_remembered_for_ever(monkeypatch: pytest.MonkeyPatch) 
     for number in range(30):
         runs.tokenize([f"{number}" + "x" * 300])
         assert runs._cache.interner.n_characters < 1400
+
+
+def test_words_are_the_tokens_with_the_mark_of_their_kind_though_the_other_mark_is_a_token_too() -> None:
+    """EmbeddingGemma has Ġ as a letter, and took it for the only token that begins a word."""
+    for words, letter in ({"▁house": "house", "▁snow": "snow"}, "Ġ"), ({"Ġhouse": "house", "Ġsnow": "snow"}, "▁"):
+        tokens = ["[UNK]", letter, *words, "s"]
+        backend = Tokenizer(models.WordLevel({token: row for row, token in enumerate(tokens)}, unk_token="[UNK]"))
+        backend.decoder = decoders.Metaspace() if letter == "Ġ" else decoders.ByteLevel()
+        assert SubwordTokenizer(backend).vocabulary() == [*words.values()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -30,7 +31,8 @@ from tiny_teachers import tiny_teacher
 
 from stillvec.errors import UsageError
 from stillvec.learners import LEARNERS, Learner
-from stillvec.learners.additive import Additive
+from stillvec.learners.accumulators import WordStates
+from stillvec.learners.additive import Additive, WeightedSentences
 from stillvec.learners.aggregate import Aggregate
 from stillvec.learners.auto import _TOLERANCE, Auto
 from stillvec.learners.decontextualized import Decontextualized
@@ -217,6 +219,27 @@ def test_a_prior_shrinks_additive_rows_towards_mapped_states(teacher: Teacher, v
     assert close(learner.finish(collected).vectors.matrix, solution * weight[:, None], 5e-3)
     plain, _ = dense_additive(teacher, vocabulary, 0.5, 1e-3)
     assert not close(plain, solution, 0.1), "the prior matters"
+
+
+def test_words_that_the_corpus_lacks_are_no_sentences_of_the_prior(teacher: Teacher) -> None:
+    """They would be more than the sentences; statistics of earlier versions have them."""
+    texts = sentences(24)
+    vocabulary = counted(texts, keep=[f"{word}s" for word in counted(texts)])
+    learner = Additive(ridge=0.5, prior=True, iterations=100)
+    new = collect_statistics({"it": learner}, teacher, vocabulary, texts)["it"]
+    assert len(new["sentences"]["ragged:lengths"]) == len(texts)
+    assert not new["states"]["sum:contexts"][vocabulary.counts == 0].any()
+    earlier = {"sentences": WeightedSentences(), "states": WordStates(), "alone": learner.specs()["alone"]}
+    old = collect_statistics({"it": SimpleNamespace(specs=lambda: earlier)}, teacher, vocabulary, texts)["it"]
+    assert len(old["sentences"]["ragged:lengths"]) > len(texts) + 10
+    got, wanted = (learner.finish(each).vectors.matrix for each in (new, old))
+    assert close(got, wanted, 1e-3)
+    assert np.abs(np.asarray(got)[vocabulary.counts == 0]).sum(1).min() > 0, "the prior gives them vectors"
+
+
+def test_without_a_corpus_the_prior_has_words_alone(teacher: Teacher, vocabulary: Vocabulary) -> None:
+    matrix = matrix_of(Additive(prior=True), teacher, Vocabulary(vocabulary.words), [])
+    assert np.abs(matrix).sum(1).min() > 0
 
 
 def test_additive_needs_few_iterations_and_says_how_far_it_came(teacher: Teacher, vocabulary: Vocabulary) -> None:

@@ -6,15 +6,17 @@ import re
 from pathlib import Path
 
 import pytest
+from tiny_teachers import write_tiny_model
 
-from stillvec import plan, train
+from stillvec import distill, plan, train
 from stillvec.cli import main
 from stillvec.errors import StillvecError, UsageError, VocabularyError
 from stillvec.formats import read_manifest
 from stillvec.pipeline.settings import Distillation, from_manifest, read_stop_words, to_manifest
-from stillvec.vocabulary import WordCounter, WordFilter
+from stillvec.vocabulary import Vocabulary, WordCounter, WordFilter
 from stillvec.vocabulary.function_words import list_function_words
 from stillvec.vocabulary.glued_words import describe_glued, find_glued
+from stillvec.vocabulary.scripts import find_scripts, select_by_script
 
 COUNTS = {"the": 90, "river": 9, "1990": 8, "3.5": 7, "_": 6, "1px": 5, "new york": 4, "border-radius": 3, "é": 2}
 TEXT = ["The river flows in 1990 to the sea .", "A river and the sea , 3.5 miles ."] * 6
@@ -163,3 +165,20 @@ def test_a_plan_says_what_is_left_out(tmp_path: Path) -> None:
     assert "the" in estimate.choice.filtered
     with pytest.raises(StillvecError):
         plan(TEXT, teacher=str(folder), method="aggregate", numbers="maybe")  # type: ignore[arg-type]
+
+
+def test_the_scripts_of_a_corpus_are_those_with_a_twentieth_of_its_letters() -> None:
+    russian = Vocabulary(["река", "дом", "usb", "北京", "1990"], [50, 50, 2, 0, 90])
+    assert find_scripts(russian) == {"CYRILLIC"}
+    assert find_scripts(Vocabulary(["すし", "寿司"], [9, 9])) == {"HIRAGANA", "CJK"}
+    assert find_scripts(Vocabulary(["river"])) == set()
+    assert select_by_script(["берег", "shore", "bерег", "x-2", "да-да"], {"CYRILLIC"}) == ["берег", "да-да"]
+
+
+def test_for_sentences_the_words_of_the_teacher_in_the_scripts_of_the_corpus_are_added(tmp_path: Path) -> None:
+    write_tiny_model(tmp_path / "teacher", "bert")
+    settings = {"teacher": str(tmp_path / "teacher"), "purpose": "sentences", "min_count": 1}
+    english = distill(["The cat sleeps here .", "A cat sat in the sun ."], **settings)  # type: ignore[arg-type]
+    russian = distill(["Река холодная , дом тёплый .", "Дом стоит у реки ."], **settings)  # type: ignore[arg-type]
+    assert {"cat", "house", "dog"} <= {*english.words}
+    assert {*russian.words} == {"река", "холодная", "дом", "тёплый", "стоит", "у", "реки"}

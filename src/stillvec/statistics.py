@@ -102,23 +102,34 @@ def _drop_superseded(own: Statistics, other: Statistics) -> Statistics:
     """Drop words that were only read in isolation here if the other side has contexts of them."""
     if N_ISOLATED not in own.arrays:
         return own
-    superseded = (own[N_ISOLATED] > 0) & (other[N_CONTEXTS] > 0)
-    if not superseded.any():
+    return _drop_words(own, (own[N_ISOLATED] > 0) & (other[N_CONTEXTS] > 0))
+
+
+def drop_isolated(own: Statistics) -> Statistics:
+    """Drop what was only read in isolation, unless that is all."""
+    isolated = own[N_ISOLATED] > 0
+    alone = isolated[own["ragged:words"]]
+    return own if alone.all() or not alone.any() else _drop_words(own, isolated)
+
+
+def _drop_words(own: Statistics, chosen: NDArray[np.bool_]) -> Statistics:
+    """Drop words that were only read in isolation."""
+    if not chosen.any():
         return own
     arrays = dict(own.arrays)
     for name, array in own.arrays.items():
         kind = name.partition(":")[0]
         if kind in ROWS:
-            arrays[name] = np.where(superseded.reshape(-1, *[1] * (array.ndim - 1)), _empty(kind, array.dtype), array)
+            arrays[name] = np.where(chosen.reshape(-1, *[1] * (array.ndim - 1)), _empty(kind, array.dtype), array)
             arrays[name] = arrays[name].astype(array.dtype, copy=False)
     if "ragged:words" in arrays:  # an isolated word is a sentence of its own
         sentence = np.repeat(np.arange(len(own["ragged:lengths"])), own["ragged:lengths"])
         mask = np.ones(len(own["ragged:lengths"]), bool)
-        mask[sentence[superseded[own["ragged:words"]]]] = False
+        mask[sentence[chosen[own["ragged:words"]]]] = False
         ragged = [name for name in arrays if name.startswith("ragged:") and name != "ragged:lengths"]
         arrays |= {name: own[name][mask[sentence]] for name in ragged} | {"ragged:lengths": own["ragged:lengths"][mask]}
     if WORDS in arrays:
-        arrays |= _keep_samples(arrays, ~superseded[own[WORDS]])
+        arrays |= _keep_samples(arrays, ~chosen[own[WORDS]])
     return Statistics(own.vocabulary, arrays)
 
 

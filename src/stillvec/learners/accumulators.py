@@ -103,6 +103,14 @@ class AccumulatorSpec(Protocol):
 
 
 @runtime_checkable
+class ContextsOnlySpec(AccumulatorSpec, Protocol):
+    """A spec of sentences that may do without the words that the corpus lacks, which are else read alone."""
+
+    @property
+    def contexts_only(self) -> bool: ...
+
+
+@runtime_checkable
 class OwnTextsSpec(AccumulatorSpec, Protocol):
     """A spec whose source is `TextSource.OWN_TEXTS`."""
 
@@ -172,6 +180,7 @@ class WordStates:
     layer: str = "last"
     pieces: str = "mean"
     contexts: str = "mean"
+    contexts_only: bool = False  # words that the corpus lacks are not read alone
     source: ClassVar[TextSource] = TextSource.SENTENCES
 
     def make_accumulator(self, teacher: Teacher, vocabulary: Vocabulary) -> Accumulator:

@@ -11,7 +11,8 @@ With `prior`, a word is shrunk towards P instead of zero, so that rare words nee
 `(AᵀA + λI)(V - P) = AᵀC - AᵀA P`. P = X M maps what the teacher makes of the word, X = [mean state in its contexts;
 state of the word alone], to sentence vectors: M is the ridge regression of C on A X. States are centred and scaled to
 length one; the mean over n contexts is shrunk towards its prediction from the word alone, with the weight of
-four contexts.
+four contexts. Words without a context have their vector of the prior: as texts of one word, of which there may be more
+than sentences, they would bend the map.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from stillvec.learners.decontextualized import Templates
 from stillvec.learners.table_memory import FinishScale, PeakEstimate, word_table
 from stillvec.numerics import unit_rows
 from stillvec.result import Result
-from stillvec.statistics import Array, Statistics
+from stillvec.statistics import N_ISOLATED, Array, Statistics, drop_isolated
 from stillvec.training.bag_regression import Bags, make_system, mean_text, solve_system
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
@@ -61,6 +62,7 @@ class WeightedSentences:
     unit: bool = False
     vectors: str = "auto"
     max_sentences: int = 5_000_000  # the bags stay in memory; further sentences are ignored
+    contexts_only: bool = False  # words that the corpus lacks are not read alone
     source: ClassVar[TextSource] = TextSource.SENTENCES
 
     def make_accumulator(self, teacher: Teacher, vocabulary: Vocabulary) -> Accumulator:
@@ -151,15 +153,17 @@ class Additive:
         return PeakEstimate(tables=14.5 if self.prior else 10.5, word_bytes=60, sentence_rows=1).total(scale)
 
     def specs(self) -> dict[str, AccumulatorSpec]:
-        specs: dict[str, AccumulatorSpec] = {
-            "sentences": WeightedSentences(self.layer, self.smoothing, self.unit, self.vectors)
-        }
+        sentences = WeightedSentences(self.layer, self.smoothing, self.unit, self.vectors, contexts_only=self.prior)
+        specs: dict[str, AccumulatorSpec] = {"sentences": sentences}
         if self.prior:
-            specs |= {"states": WordStates(self.layer), "alone": Templates(self.layer, templates=("{}",))}
+            alone = Templates(self.layer, templates=("{}",))
+            specs |= {"states": WordStates(self.layer, contexts_only=True), "alone": alone}
         return specs
 
     def finish(self, statistics: Mapping[str, Statistics]) -> Result:
         sentences = statistics["sentences"]
+        if self.prior:
+            sentences = drop_isolated(sentences)
         prior = join_states(statistics["states"], statistics["alone"]) if self.prior else None
         matrix, residual = solve_additive(sentences, self.ridge, self.iterations, prior)
         if self.centred:
@@ -196,8 +200,10 @@ def solve_additive(
 
 def join_states(states: Statistics, alone: Statistics) -> Array:
     """[mean state in its contexts; state alone] of each word (V, 2D), centred, of length one."""
-    isolated, means = (_direct(WordMeans(part).mean()) for part in (alone, states))
     n_contexts = np.where(states.vocabulary.counts > 0, states["sum:contexts"], 0).astype(np.float32)[:, None]
+    n_contexts[states[N_ISOLATED] > 0] = 0
+    isolated = _direct(WordMeans(alone).mean(), np.ones(len(n_contexts), bool))
+    means = _direct(WordMeans(states).mean(), n_contexts[:, 0] > 0)
     weights = np.sqrt(np.minimum(n_contexts, _RELIABLE))
     reliable = isolated * weights
     onto = invert_moments(reliable.T @ reliable, reliable.T @ (means * weights))
@@ -205,9 +211,11 @@ def join_states(states: Statistics, alone: Statistics) -> Array:
     return np.concatenate([shrunk, isolated], axis=1).astype(np.float32)
 
 
-def _direct(matrix: Array) -> Array:
+def _direct(matrix: Array, known: Array) -> Array:
+    """Rows of length one, centred on those that are known; the others are zero."""
     rows = unit_rows(matrix)
-    return unit_rows(rows - rows.mean(axis=0))
+    mean = rows[known].mean(axis=0) if known.any() else 0
+    return np.asarray(unit_rows(rows - mean) * known[:, None])
 
 
 def invert_moments(moments: Array, products: Array) -> Array:

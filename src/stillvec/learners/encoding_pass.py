@@ -35,6 +35,7 @@ from stillvec.encoding.context_store import StoreLocation, check_room
 from stillvec.learners.accumulators import (
     Accumulator,
     AccumulatorSpec,
+    ContextsOnlySpec,
     HasLoss,
     HasTotals,
     Learner,
@@ -345,8 +346,9 @@ class EncodingPass:
             if not self.state.totals and counts["contexts"].any() and missing.any():
                 totals = {spec: reader.totals() for spec, reader in readers.items() if isinstance(reader, HasTotals)}
                 self.state.totals = copy.deepcopy(totals)  # the totals alone: all arrays may be gigabytes on a GPU
-            words = self._single_words(self._isolated)
-            yield _Stage("alone", WITHOUT_CONTEXT, Phase.ISOLATED, words, [*readers.values()])
+            if alone := [reader for spec, reader in readers.items() if _reads_isolated(spec, counts["contexts"])]:
+                words = self._single_words(self._isolated)
+                yield _Stage("alone", WITHOUT_CONTEXT, Phase.ISOLATED, words, alone)
         for number, spec in self._paragraph_readers():
             accumulator, n_contexts = cast(ContextAccumulator, self.accumulators[spec]), counts[f"part-{number}"]
             if counts["paragraphs"].any():
@@ -367,8 +369,10 @@ class EncodingPass:
 
         isolated = estimate(lambda words: chunk_texts(enumerate(words)), (self.vocabulary.counts == 0) & new)
         sizes = {f"lacking-{number}": isolated for number, _ in self._paragraph_readers()}
-        if self.reads(TextSource.SENTENCES):
-            sizes |= {"alone": isolated} | ({"paragraphs": paragraphs} if paragraphs.n_texts else {})
+        if readers := self._readers(TextSource.SENTENCES):
+            reads_isolated = any(_reads_isolated(spec, self.vocabulary.counts) for spec in readers)
+            sizes |= {"alone": isolated} if reads_isolated else {}
+            sizes |= {"paragraphs": paragraphs} if paragraphs.n_texts else {}
         sizes |= {key: estimate(own.texts, new) for key, (own, _) in self.plan.own_texts.items()}
         self._expected = sizes
 
@@ -416,6 +420,11 @@ class EncodingPass:
         if spec.source is not TextSource.OWN_TEXTS and not any(name.startswith(STORED) for name in arrays):
             arrays |= {N_CONTEXTS: self.state.n_contexts, N_ISOLATED: self._isolated}
         return Statistics(self.vocabulary, arrays)
+
+
+def _reads_isolated(spec: AccumulatorSpec, counts: NDArray[Any]) -> bool:
+    """Whether words that the corpus lacks are read alone for a spec; without a corpus they are for all."""
+    return not (isinstance(spec, ContextsOnlySpec) and spec.contexts_only and counts.any())
 
 
 def read_stages(arrays: Mapping[str, NDArray[Any]]) -> dict[str, StageState]:

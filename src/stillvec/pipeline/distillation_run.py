@@ -33,6 +33,7 @@ from stillvec.teachers.text_fit import TextFit, measure_fit
 from stillvec.training.schedule import TrainingProgress
 from stillvec.vocabulary import Vocabulary
 from stillvec.vocabulary.folding import fold
+from stillvec.vocabulary.scripts import find_scripts, select_by_script
 from stillvec.vocabulary.segmenters import SPACES, describe_segmenter, select_terms
 from stillvec.vocabulary.word_matcher import multiword_terms, select_words
 
@@ -204,10 +205,13 @@ class Run:
             self.previous.check(teacher, learners)
 
     def _add_teacher_words(self, vocabulary: Vocabulary, teacher: Teacher) -> Vocabulary:
-        """For sentences and queries: with whole words of the teacher, which texts may have though this one does not."""
+        """For sentences and queries: with whole words of the teacher, which texts may have though this one does not.
+
+        Only words in the scripts of the corpus: of the frequent words of a multilingual teacher, few are Russian.
+        """
         if self.settings.purpose not in ("sentences", "queries") or self.settings.max_words is not None:
             return vocabulary
-        whole = self._words_of(teacher)[:_TEACHER_WORDS]
+        whole = select_by_script(self._words_of(teacher), find_scripts(vocabulary))[:_TEACHER_WORDS]
         words = [*filter(filter_words(self.settings).allows, whole)]
         return vocabulary.union(vocabulary.like(words))
 

@@ -93,10 +93,10 @@ class SubwordTokenizer:
         """The tokens that begin a word, without the mark for it, in the tokenizer's order (frequent ones first)."""
         ids: dict[str, int] = self._backend.get_vocab()
         tokens = sorted(ids, key=lambda token: ids[token])
-        for mark in ("Ġ", "▁"):  # byte-level and SentencePiece: a space belongs to the word after it
-            begins = [token for token in tokens if token.startswith(mark)]
-            if begins:
-                return [self._backend.decode([ids[token]]).replace("▁", " ").strip() for token in begins]
+        # byte-level and SentencePiece: a space belongs to the word after it; either has the other's mark as a letter
+        marked = [[token for token in tokens if token.startswith(mark)] for mark in ("Ġ", "▁")]
+        if begins := max(marked, key=len):
+            return [self._backend.decode([ids[token]]).replace("▁", " ").strip() for token in begins]
         return [token for token in tokens if not token.startswith("##")]
 
     @property

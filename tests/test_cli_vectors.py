@@ -115,6 +115,27 @@ def test_analogy_prints_json(folder: Path, capsys: pytest.CaptureFixture[str]) -
     assert said["answers"][0]["word"] == "queen"
 
 
+def test_encode_writes_the_vectors_of_texts_files_and_columns(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "t.txt").write_text("A man.\nnothing known\n")
+    (tmp_path / "t.csv").write_text('label,body\nx,"king, queen"\n')
+    out = tmp_path / "out.npy"
+    call = ["encode", str(folder), "the woman", str(tmp_path / "t.txt"), "--out", str(out), "--normalize"]
+    assert main(call) == 0
+    assert "3 texts x 3; 1 without a known word" in capsys.readouterr().out
+    texts = ["the woman", "A man.", "nothing known"]
+    assert np.array_equal(np.load(out), load(folder).encode(texts, normalize=True))
+    assert main(call) == 2  # it exists
+    assert main([*call, "--force", "--dimensions", "2"]) == 0
+    assert np.load(out).shape == (3, 2)
+    csv = ["encode", str(folder), str(tmp_path / "t.csv"), "--text-field", "body", "--out", str(out), "--force"]
+    assert main(csv) == 0
+    assert np.array_equal(np.load(out), load(folder).encode(["king, queen"]))
+    assert main(["encode", str(folder), "ice", "--out", str(tmp_path / "out.txt")]) == 2
+    assert not (tmp_path / "out.txt").exists()
+
+
 def test_a_wrong_method_is_a_wrong_call(folder: Path) -> None:
     with pytest.raises(SystemExit) as left:
         main(["analogy", str(folder), "man", "king", "woman", "--method", "sum"])

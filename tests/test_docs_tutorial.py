@@ -72,9 +72,12 @@ def _same_line(expected: str, printed: str) -> bool:
 def check_page(page: Path) -> None:
     """Run all blocks of a page in the current folder and compare what they print."""
     names: dict[str, Any] = {}
+    different = []
     for language, code, expected in extract_blocks(page.read_text("utf-8")):
         printed = run(language, code, names)
-        assert same_output(expected, printed), f"{page.name}: {code}\nprinted\n{printed}\nexpected\n{expected}"
+        if not same_output(expected, printed):
+            different.append(f"{page.name}: {code}\nprinted\n{printed}\nexpected\n{expected}")
+    assert not different, "\n".join(different)
 
 
 @pytest.fixture

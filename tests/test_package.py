@@ -53,6 +53,7 @@ CALLS = {  # IN: the folder
     "datasets": "datasets",
     "glossary": "glossary IN/page.md --out IN/glossary.tsv",
     "nearest": "nearest IN/vectors sea",
+    "encode": "encode IN/vectors IN/text.txt --out IN/texts.npy",
     "index": "index IN/text.txt --vectors IN/vectors --out IN/index --quiet",
     "search": "search --help",  # of an index
     "fit": "fit IN/vectors --on IN/labels.txt --head knn --out IN/head --quiet",

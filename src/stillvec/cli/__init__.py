@@ -43,6 +43,7 @@ VERBS = {  # in the order a new user meets them
     "glossary": "find terms and their definitions in text, to evaluate with",
     "nearest": "show the nearest words of a word",
     "analogy": "solve an analogy: A is to B as C is to ?",
+    "encode": "compute the vectors of texts",
     "fit": "train a small model on vectors: a classifier or a tagger",
     "predict": "predict the labels of texts with a fitted model",
     "refine": "improve vectors of the same words, step by step",
@@ -58,7 +59,7 @@ VERBS = {  # in the order a new user meets them
     "info": "describe vectors, a teacher or a corpus",
     "serve": "serve vectors over HTTP, also as OpenAI's embeddings",
     "run": "run a recipe: a whole experiment in a TOML file",
-    "cache": "list or clear what is cached, and what killed runs left",
+    "cache": "list or clear caches and what killed runs left behind",
     "completion": "print a script for shell completion",
 }
 _RECEIVED: list[int] = []  # a signal that ended a command

@@ -82,13 +82,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--neighbours", type=int, default=10, metavar="K", help="neighbours for hubness (default: %(default)s)")
     against = "older vectors, to list the words that moved since; teacher:OLD for a teacher"
     add("--against", metavar="OLD", help=against)
-    chance = "two sets without real change, which estimate chance; may be repeated"
+    chance = "two sets without real change between them, to estimate chance; may be repeated"
     add("--control", nargs=2, action="append", default=[], metavar=("A", "B"), help=chance)
     values = "compare --against value by value: masks of zeros, ranks of magnitudes, cosines; do not list moved words"
     add("--values", action="store_true", help=values)
     entropy = "list words that occur N times (default: 100) by entropy, in vectors made by refine --step feature_tuples"
     add("--entropy", type=int, nargs="?", const=100, metavar="N", help=entropy)
-    codes = "residual entropy of bits or product codes about the attributes of a lexicon (default: wordnet)"
+    codes = "how well bits or product codes keep the attributes of a lexicon apart: residual entropy (default: wordnet)"
     add("--codes", nargs="?", const="wordnet", metavar="FILE", help=codes)
     explain = "scores that evaluate --json wrote: regress them on the factors of --by"
     add("--explain", metavar="SCORES.json", help=explain)

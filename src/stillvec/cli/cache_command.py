@@ -1,4 +1,4 @@
-"""stillvec cache: list what is cached and what killed runs left, and clear it."""
+"""stillvec cache: list or clear caches and what killed runs left behind."""
 
 import argparse
 from pathlib import Path

@@ -48,7 +48,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--language", metavar="auto|CODE|none", help=language)
     add("--contexts", metavar="N|all", help=contexts)
     add("--device", metavar="auto|cpu|cuda", help="where the teacher runs (default: auto)")
-    add("--precision", metavar="auto|fp32|bf16|fp16|int8", help="of the teacher's numbers (default: auto)")
+    add("--precision", metavar="auto|fp32|bf16|fp16|int8", help="number format of the teacher (default: auto)")
     prompt = "put this prompt of a sentence-transformers teacher before every text (off: no prompt; default: its own)"
     add("--prompt", metavar="NAME", help=prompt)
     threads = "CPU threads; with a GPU, processes that read and tokenize the text (default: one per core)"

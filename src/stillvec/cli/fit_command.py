@@ -18,7 +18,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("vectors", nargs="+", metavar="VECTORS", help=several)
     data = "label and text per line, a CSV with columns text and label, CoNLL columns; or NAME of NAME.train.txt"
-    again = "may be repeated, and all are learnt together"
+    again = "may be repeated to train on several"
     add("--on", required=True, action="append", metavar="DATASET", help=f"labelled data: {data}; {again}")
     kinds = f"one of {', '.join(HEADS)} (default: %(default)s)"
     add("--head", default="linear", metavar="NAME[:key=value,...]", help=kinds)
@@ -30,11 +30,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--multilabel", action="store_true", help="a text may have several labels, joined by commas")
     add("--text-field", default="text", metavar="NAME", help="the column that has the text (default: %(default)s)")
     add("--label-field", metavar="NAME", help="the column that has the label (default: label, labels, category, class)")
-    packing = "the vectors inside the head (default: %(default)s)"
+    packing = "how the head stores its vectors (default: %(default)s)"
     add("--packing", choices=("int8", "fp16", "none"), default="int8", help=packing)
     add("--seed", type=int, default=0, metavar="N", help="random seed (default: %(default)s)")
     add("--seeds", type=int, default=1, metavar="N", help="train N networks, keep the best on development items")
-    add("--device", choices=("auto", "cpu", "cuda"), default="auto", help="where networks are trained")
+    add(
+        "--device",
+        choices=("auto", "cpu", "cuda"),
+        default="auto",
+        help="where networks are trained (default: %(default)s)",
+    )
     add("--resume", action="store_true", help="continue from the last checkpoint")
     add_common(parser, "--quiet")
 

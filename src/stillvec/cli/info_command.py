@@ -22,7 +22,7 @@ from stillvec.vocabulary.glued_words import find_glued
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("thing", metavar="VECTORS_OR_TEACHER_OR_CORPUS")
+    parser.add_argument("thing", metavar="VECTORS_OR_TEACHER_OR_CORPUS", help="also a head or a search index")
     parser.add_argument("--field", metavar="NAME", help="field of JSON lines or Parquet that contains the text")
     texts = "teacher only: what its tokenizer makes of texts, each a file or NAME=FILE, as in de=german.txt"
     parser.add_argument("--texts", nargs="+", metavar="[NAME=]FILE", help=texts)

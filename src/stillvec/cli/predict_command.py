@@ -2,24 +2,20 @@
 
 import argparse
 import json
-import sys
-from collections.abc import Iterator
 from itertools import chain, islice
-from pathlib import Path
 from typing import Any
 
 from stillvec.cli.console import note
 from stillvec.cli.flags import add_json
 from stillvec.cli.terminal_text import escape_controls, warn
-from stillvec.errors import CorpusError, UsageError
-from stillvec.files import atomic_file, decode_lines, inner_suffix
+from stillvec.cli.text_input import FIELD_HELP, TEXTS_HELP, read_text_arguments
+from stillvec.errors import UsageError
+from stillvec.files import atomic_file
 from stillvec.heads.canonical_names import CanonicalNames
-from stillvec.heads.dataset_files import read_texts
 from stillvec.heads.fitted_head import Explanation, Head
 from stillvec.heads.head_folder import load_head
 from stillvec.heads.predictions import describe_predictions
 
-_FILE_ENDINGS = (".txt", ".tsv", ".csv", ".jsonl", ".text")
 _BLOCK = 4096  # texts at once
 _SHOWN = 8  # words of an explanation
 
@@ -27,15 +23,13 @@ _SHOWN = 8  # words of an explanation
 def arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("head", metavar="HEAD", help="the folder of a head")
-    texts = "texts; files with a text per line, or tables (.csv, .tsv, .jsonl); or - (standard input, the default)"
-    add("texts", nargs="*", default=[], metavar="TEXTS", help=texts)
-    add("--text-field", default="text", metavar="NAME", help="the column that has the text (default: text)")
+    add("texts", nargs="*", default=[], metavar="TEXTS", help=TEXTS_HELP)
+    add("--text-field", default="text", metavar="NAME", help=FIELD_HELP)
     add("--explain", action="store_true", help="show which words, training texts or experts decided")
-    names = (
-        "also try canonical names in the place of the names in this file, one per line; the first three, or those of"
-    )
-    add("--canonical", metavar="NAMES.tsv", help=f"{names} --canonical-names: answers then depend less on names")
-    add("--canonical-names", metavar="A,B,...", help="names that stand for all others, such as frequent ones")
+    names = "names, one per line, that predictions should not depend on: canonical names are tried in their place"
+    add("--canonical", metavar="NAMES.tsv", help=names)
+    canonical = "the canonical names, such as frequent ones (default: the first three of the file)"
+    add("--canonical-names", metavar="A,B,...", help=canonical)
     add_json(parser, summary="print a JSON object per text, with all probabilities; with a file, write them there")
 
 
@@ -44,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
     canonical = _read_names(options)
     if canonical is not None and head.kind.unit in ("tokens", "span"):
         raise UsageError("--canonical is for heads that label texts or pairs.", code="no-canonical")
-    texts = _read_texts(options.texts or ["-"], options.text_field)
+    texts = read_text_arguments(options.texts, options.text_field)
     first = [*islice(texts, _BLOCK)]
     if not first:
         warn("stillvec: there are no texts to label: what was read is empty.")
@@ -68,22 +62,6 @@ def _read_names(options: argparse.Namespace) -> CanonicalNames | None:
         return None
     chosen = [name.strip() for name in (options.canonical_names or "").split(",") if name.strip()]
     return CanonicalNames.read(options.canonical, chosen)
-
-
-def _read_texts(given: list[str], field: str) -> Iterator[str]:
-    for text in given:
-        path = Path(text)
-        if text == "-":
-            yield from decode_lines(sys.stdin.buffer, Path("standard input"), CorpusError)
-        elif inner_suffix(path) == ".json" and not any(map(str.isspace, text)):
-            cure = f"--json {text} writes the answers there"
-            raise UsageError.expected("texts, or a file with a text per line", repr(text), cure=cure)
-        elif "\0" not in text and len(text) < 4096 and path.is_file():
-            yield from read_texts(path, field)
-        elif not any(map(str.isspace, text)) and inner_suffix(path) in _FILE_ENDINGS:
-            raise UsageError.not_found(path, "a file with a text per line")
-        else:
-            yield text
 
 
 def _print_block(head: Head, texts: list[str], options: argparse.Namespace, canonical: CanonicalNames | None) -> None:

@@ -14,7 +14,7 @@ from stillvec.verbs.recipe_steps import Outcome
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("recipe", metavar="RECIPE.toml")
+    parser.add_argument("recipe", metavar="RECIPE.toml", help="see docs/commands.md")
     add_cache(parser, "methods that train cache the teacher's contexts")
     parser.add_argument("--resume", action="store_true", help="continue from the last checkpoint of an interrupted run")
     for flag, what in (("--unsafe-weights", "load pickled weights"), ("--remote-code", "run code of the teacher")):

@@ -16,7 +16,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("index", metavar="DIR", help="the folder of an index (stillvec index)")
     add("query", nargs="+", metavar="QUERY", help="a text; several words may be given without quotes")
     add("-k", "--k", type=int, default=10, metavar="N", help="number of hits (default: 10)")
-    method = "cosines of sentence vectors, the same words by BM25, or both (default: %(default)s)"
+    method = "vectors: cosines of text vectors; bm25: the same words; hybrid: both (default: %(default)s)"
     add("--method", choices=METHODS, default=METHODS[0], help=method)
     add("--unique", action="store_true", help="only the best passage of each document")
     add("--exact", action="store_true", help="compare with every passage even if there is a graph")

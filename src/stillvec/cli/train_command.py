@@ -31,7 +31,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("corpus", nargs="+", metavar="CORPUS", help=CORPUS_HELP)
     add_common(parser, "--out", "--force")
     add_settings(parser, Training(), BASELINES, "several get a folder each")
-    threads = "CPU threads; with one, the same call gives the same bytes (default: one per core)"
+    threads = "CPU threads; with 1, the result is reproducible to the byte (default: one per core)"
     add("--threads", type=int, metavar="N", help=threads)
     parsing = (
         "parse the text with a spaCy pipeline, installed (%(const)s) or in a folder, for methods that need parses "
@@ -68,7 +68,7 @@ def add_settings(
     add("--numbers", choices=("keep", "drop"), help=numbers)
     phrases = "find phrases of two or three words in the corpus and add them to the vocabulary"
     add("--phrases", action="store_const", const=True, help=phrases)
-    score = f"least association between the words of a phrase, from 0 to 1 (default: {defaults.phrase_score})"
+    score = f"minimum association of the words of a phrase, from 0 to 1 (default: {defaults.phrase_score})"
     add("--phrase-score", type=float, metavar="X", help=score)
     hyphens = f"keep: frequent hyphenated words stay whole (default: {defaults.hyphens})"
     add("--hyphens", choices=("split", "keep"), help=hyphens)

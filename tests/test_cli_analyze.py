@@ -145,6 +145,7 @@ def test_words_that_moved_since_are_listed(folder: Path, tmp_path: Path, capsys:
         (["--out", "figure.pdf"], "figure.pdf"),
         (["--without", "1,x"], "--without: expected numbers"),
         (["--control", "a", "b"], "against"),
+        (["--against", "teacher:minilm"], "--against: expected older vectors"),
         (["--data", "/nowhere/at/all"], "/nowhere/at/all"),
         (["--tasks", "similarty"], "did you mean 'similarity'"),
         (["--points", "0"], "points"),

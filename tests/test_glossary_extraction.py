@@ -132,6 +132,15 @@ def test_text_without_definitions_is_an_error_and_writes_nothing(tmp_path: Path)
     assert not (tmp_path / "a.tsv").exists()
 
 
+def test_files_without_definitions_are_named_as_the_user_gave_them(tmp_path: Path) -> None:
+    files = [tmp_path / f"{name}.txt" for name in "abcd"]
+    for file in files:
+        file.write_text("Nothing is here.\n")
+    with pytest.raises(CorpusError) as caught:
+        extract_glossary(files)
+    assert f"in {files[0]}, {files[1]}, {files[2]}, ...;" in str(caught.value)
+
+
 def test_the_command_shows_how_many_of_which_form(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "a.md").write_text(PAGE)
     assert cli.main(["glossary", str(tmp_path / "a.md"), "--out", str(tmp_path / "a.tsv")]) == 0

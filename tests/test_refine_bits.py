@@ -123,5 +123,7 @@ def test_the_command_writes_one_bit_per_number_and_says_what_is_kept(
 def test_invalid_settings_are_refused() -> None:
     with pytest.raises(UsageError, match="length"):
         Bits(0)
+    with pytest.raises(UsageError, match="16,384"):
+        Bits(100_000)
     with pytest.raises(UsageError, match="itq"):
         Bits(by="itg")  # type: ignore[arg-type]

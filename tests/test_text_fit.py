@@ -5,7 +5,7 @@ import json
 import pytest
 from tiny_teachers import write_tiny_model
 from tokenizers import Tokenizer
-from tokenizers.models import WordPiece
+from tokenizers.models import Unigram, WordPiece
 from tokenizers.pre_tokenizers import BertPreTokenizer
 
 import stillvec
@@ -88,3 +88,10 @@ def test_a_run_and_its_plan_say_how_teacher_and_text_fit(tmp_path) -> None:
     assert plan.fit is not None
     assert plan.fit.n_words == 54
     assert plan.segmenter == "spaces"
+
+
+def test_words_of_a_tokenizer_are_found_by_the_mark_that_most_tokens_have() -> None:
+    """A letter of another tokenizer's mark is in EmbeddingGemma's vocabulary, and hid all of its words."""
+    scores = [("<unk>", 0.0), ("Ġ", -1.0), ("▁house", -1.0), ("▁river", -1.0), ("s", -2.0)]
+    tokenizer = SubwordTokenizer(Tokenizer(Unigram(scores, unk_id=0)))
+    assert tokenizer.vocabulary() == ["house", "river"]

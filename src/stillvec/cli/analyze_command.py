@@ -126,6 +126,8 @@ def run(options: argparse.Namespace) -> int:
     if options.text:
         what = "teacher:NAME instead of VECTORS"
         raise UsageError.expected(what, repr(options.vectors), where="--text")
+    if options.against is not None and is_teacher(options.against):
+        raise UsageError.expected("older vectors, as VECTORS are no teacher", repr(options.against), where="--against")
     if options.out is not None:
         check_drawable(options.out)
     analysis = analyze(
@@ -223,7 +225,7 @@ def _print_layers(analysis: LayerAnalysis) -> None:
 
 def _run_teachers(options: argparse.Namespace) -> int:
     if not is_teacher(options.against):
-        raise UsageError.expected("teacher:OLD, as for a teacher", repr(options.against), where="--against")
+        raise UsageError.expected("teacher:OLD, as VECTORS are a teacher", repr(options.against), where="--against")
     given = {} if options.sentences is None else {"n_sentences": options.sentences}
     with show_events(quiet=options.json == "-") as listener:
         texts = options.text or None

@@ -94,11 +94,14 @@ def _print_report(report: Report, oov: str) -> None:
 def _rate_pairs(options: argparse.Namespace) -> bool:
     """Rate the pairs of --own, and evaluate on these; False if there are too few."""
     from stillvec.exploration.field_test import MIN_RATED, judge
+    from stillvec.input_checks import check_count
 
     if options.tasks or options.only:
         raise UsageError.conflict("--own evaluates on pairs that it proposes", cure="leave out --tasks and --only")
     options.data = options.data or "own"
-    pairs = {} if options.pairs is None else {"n_pairs": options.pairs}
+    pairs: dict[str, Any] = {}
+    if options.pairs is not None:
+        pairs["n_pairs"] = check_count(options.pairs, "--pairs", least=MIN_RATED)
     place = {"data": options.data, "seed": options.seed, "port": options.port}
     vectors = [source for source in options.vectors if not is_teacher(source)]
     files = judge(options.own, vectors, **pairs, **place, open_browser=not options.no_browser, notify=console.note_now)

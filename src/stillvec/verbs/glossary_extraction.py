@@ -70,8 +70,10 @@ def extract_glossary(
         if known is None or FORMS.index(entry.form) < FORMS.index(known.form):
             best[entry.term.casefold()] = entry
     if not best:
+        names = [*source.sources[:3], *(["..."] if len(source.sources) > 3 else [])] or ["the texts"]
         raise CorpusError(
-            f"No definition was found in {source!r}; expected one of these forms: {', '.join(FORMS)}.", code="no-terms"
+            f"No definition was found in {', '.join(names)}; expected one of these forms: {', '.join(FORMS)}.",
+            code="no-terms",
         )
     found = ExtractedGlossary(tuple(best.values()))
     if path is not None:

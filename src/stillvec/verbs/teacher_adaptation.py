@@ -183,7 +183,7 @@ def _read_steps(steps: Sequence[AdaptationSpec | Sequence[AdaptationSpec]]) -> l
     flat = chain.from_iterable(step if isinstance(step, list | tuple) else [step] for step in steps)
     given = [create(ADAPTATIONS, step) if isinstance(step, str) else step for step in flat]
     if not given:
-        cure = "as in adapt('minilm', 'prune:sparsity=0.3', out='pruned')"
+        cure = "name one, such as prune:sparsity=0.3 (on the command line after --step)"
         raise UsageError.expected("at least one step", "none", where="adapt", cure=cure)
     for step in given:
         if not dataclasses.is_dataclass(step) or isinstance(step, type):

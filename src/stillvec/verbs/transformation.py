@@ -267,7 +267,7 @@ def read_steps(
     flat = chain.from_iterable(step if isinstance(step, list | tuple) else [step] for step in steps)
     given = [*_steps_of(like), *map(read_step, flat), *unknown_steps(oov)]
     if not given:
-        cure = "as in refine(vectors, 'center')"
+        cure = "name one, such as center (on the command line after --step)"
         raise UsageError.expected("at least one step", "none", where="refine", cure=cure)
     return given
 

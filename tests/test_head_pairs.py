@@ -45,7 +45,7 @@ def test_a_head_learns_which_texts_are_the_same_and_its_folder_predicts_it(
     assert main(["predict", str(tmp_path / "head"), "ice snow\tsnow ice"]) == 0
     assert capsys.readouterr().out.startswith("same\t")
     assert len(head.predict([("", ""), ("unknown", "ice")])) == 2
-    with pytest.raises(UsageError, match="pairs of texts"):
+    with pytest.raises(UsageError, match="a pair of texts"):
         head.predict(["one text"])
 
 

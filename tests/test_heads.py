@@ -566,3 +566,32 @@ def test_a_recipe_fits_a_head_on_the_vectors_of_an_earlier_step(
     with pytest.raises(UsageError):
         stillvec.run(tmp_path / "r.toml")
     assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.parametrize(
+    ("head", "item", "label", "message"),
+    [
+        ("linear", 1, "cold", "a text, got 1"),
+        ("linear", "ice", ["cold", "warm"], "one label, got 2 labels; several need multilabel=True"),
+        ("linear", "ice", [], "one label, got 0 labels"),
+        ("linear", "ice", "", "labels of one line, got ''"),
+        ("linear", "ice", "very\ncold", r"labels of one line, got 'very\\ncold'"),
+        ("pair", "ab", "cold", "a pair of texts, got 'ab'"),
+        ("pair", ("a", "b", "c"), "cold", "a pair of texts, got a tuple"),
+        ("tagger", "ice cold", ["A", "B"], "a list of words, got 'ice cold'"),
+        ("tagger", ["ice", "cold"], ["A"], "2 tags of 2 words, got 1"),
+    ],
+)
+def test_a_wrong_item_or_label_in_memory_is_named(
+    head: str, item: Any, label: Any, message: str, vectors: WordVectors
+) -> None:
+    fine: dict[str, tuple[Any, Any]] = {"pair": (("a", "b"), "cold"), "tagger": (["ice", "fire"], ["A", "B"])}
+    data = [fine.get(head, ("ice", "cold")), fine.get(head, ("fire", "warm"))] * 10
+    with pytest.raises((UsageError, DatasetError), match=rf"xpected {message}"):
+        fit(vectors, [*data, (item, label)] * 2, head)
+
+
+def test_a_text_is_no_pair_of_its_two_characters(vectors: WordVectors) -> None:
+    head = fit(vectors, [(("ice", "snow"), "same"), (("ice", "fire"), "other")] * 10, "pair")
+    with pytest.raises(UsageError, match="a pair of texts, got 'ab'"):
+        head.predict([("a", "b"), "ab"])

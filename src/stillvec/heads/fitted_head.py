@@ -218,9 +218,10 @@ class Head:
 
     def _check(self, texts: Iterable[Any]) -> list[Any]:
         if self.kind.unit == "pair":
-            pairs = [tuple(pair) for pair in texts]
-            if not all(len(pair) == 2 and all(isinstance(text, str) for text in pair) for pair in pairs):
-                raise UsageError.expected("pairs of texts", describe(pairs[0]), where="texts")
+            pairs = [pair if isinstance(pair, str) else tuple(pair) for pair in texts]
+            for number, pair in enumerate(pairs):
+                if isinstance(pair, str) or len(pair) != 2 or not all(isinstance(text, str) for text in pair):
+                    raise UsageError.expected("a pair of texts", describe(pair), where=f"texts[{number}]")
             return pairs
         if isinstance(self.kind, SpanHead):
             n_spans = self.kind.count_spans(self.arrays)

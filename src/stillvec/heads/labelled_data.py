@@ -27,6 +27,7 @@ from stillvec.heads.dataset_files import read_numbered, read_pairs
 from stillvec.heads.marked_texts import number_sentences, parse_marked_text, read_marked_texts
 from stillvec.heads.splits import FOLDS, fifths, find_parts, part_of
 from stillvec.heads.treebank import are_spans, read_tagged
+from stillvec.input_checks import describe
 from stillvec.numerics.array_types import Floats, Rows
 
 Unit = Literal["text", "tokens", "pair", "span"]
@@ -36,6 +37,7 @@ _LABELS = ("label", "labels", "category", "class")
 _SAMPLE = 16_384  # bytes, from which the kind of a file is seen
 _PARTS = ("train", "dev", "test")
 _JOINED = ("items", "labels", "files")
+_ITEMS = {"text": "a text", "pair": "a pair of texts", "tokens": "a list of words"}
 _HEAD_BYTES = 4096  # that show whether a file is text
 
 
@@ -104,6 +106,8 @@ def read_data(
         pairs = [(item, _as_labels(labels)) for item, labels in map(_check_pair, source)]
         if not pairs:
             raise DatasetError.expected("labelled items", "none")
+        for number, (item, labels) in enumerate(pairs):
+            _check_item(item, labels, unit, f"on[{number}]", multilabel=multilabel)
         if unit == "span":
             pairs = [(parse_marked_text(item), labels) for item, labels in pairs]
         return _divide({"train": pairs}, unit, multilabel, (), question)
@@ -126,6 +130,19 @@ def _check_pair(value: Any) -> tuple[Any, Any]:
     if not isinstance(value, tuple | list) or len(value) != 2:
         raise DatasetError.expected("pairs of an item and its label", repr(value)[:60])
     return value[0], value[1]
+
+
+def _check_item(item: Any, labels: tuple[str, ...], unit: Unit, where: str, *, multilabel: bool) -> None:
+    strings = [item] if unit == "text" else item
+    if unit != "span":
+        several = not isinstance(strings, str) and isinstance(strings, Sequence)
+        if not several or not all(isinstance(text, str) for text in strings) or (unit == "pair" and len(item) != 2):
+            raise UsageError.expected(_ITEMS[unit], describe(item), where=where)
+    if unit == "tokens" and len(labels) != len(item):
+        raise UsageError.expected(f"{len(item)} tags of {len(item)} words", len(labels), where=where)
+    if unit in ("text", "pair") and not multilabel and len(labels) != 1:
+        cure = "several need multilabel=True"
+        raise UsageError.expected("one label", f"{len(labels)} labels", where=where, cure=cure)
 
 
 def locate_parts(path: Path) -> dict[str, Path]:
@@ -172,6 +189,9 @@ def _divide(
     if unit == "span":
         multilabel = any(len(labels[row]) > 1 for row in np.concatenate([train, dev]).tolist())
     data = LabelledData(unit, items, labels, train, dev, starts["test"], multilabel, files, question=question)
+    wrong = next((name for name in data.names if not name.strip() or "\n" in name), None)
+    if wrong is not None:
+        raise DatasetError.expected("labels of one line", repr(wrong)[:60], path=next(iter(files), None))
     if len(data.names) < 2:
         raise DatasetError.expected("two labels or more", len(data.names), path=next(iter(files), None))
     return data

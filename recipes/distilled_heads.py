@@ -16,6 +16,7 @@ import numpy as np
 from scores import print_header, print_row, split_cells
 
 import stillvec
+from stillvec.heads import teacher_labels
 from stillvec.heads.head_kind import micro_f1
 from stillvec.heads.labelled_data import read_data
 
@@ -53,6 +54,7 @@ def main() -> None:
     if options.show:
         show([row for file in options.show for row in json.loads(file.read_text("utf-8"))], several=options.several)
         return
+    remember_labels()
     vectors = stillvec.load(options.vectors)
     data = read_data(options.dataset, "text")
     rows, asked = [], f"model={options.teacher},length={options.length}"
@@ -77,6 +79,19 @@ def main() -> None:
                 rows[-1]["counts"] = counts.tolist()
                 options.out.write_text(json.dumps(rows), "utf-8")
     show(rows, several=data.multilabel)
+
+
+def remember_labels() -> None:
+    """Ask a teacher only once about each text."""
+    ask, known = teacher_labels._ask_classifier, {}
+
+    def ask_once(folder, data, texts, device, length):
+        asked = list(dict.fromkeys(text for text in texts if (folder, length, text) not in known))
+        rows = (yield from ask(folder, data, asked, device, length)) if asked else []
+        known.update(((folder, length, text), row) for text, row in zip(asked, rows, strict=True))
+        return np.stack([known[folder, length, text] for text in texts])
+
+    teacher_labels._ask_classifier = ask_once
 
 
 def show(rows: list[dict], *, several: bool) -> None:

@@ -12,9 +12,11 @@ import torch
 
 from stillvec.errors import CorpusError, TeacherError
 from stillvec.heads import teacher_labels
+from stillvec.heads.labelled_data import read_data
 from stillvec.heads.networks import NetworkGroup, NetworkSettings, PaddedTexts, TaggerNetworks, divide_tags
 from stillvec.heads.objectives import OBJECTIVES, ArcFace, CenterLoss, Coco, Contrastive, CrossEntropy, Triplet
 from stillvec.heads.sequence_batches import SPREAD, Sequences
+from stillvec.heads.teacher_labels import label_texts
 from stillvec.heads.text_networks import (
     AttentionNetworks,
     CnnNetworks,
@@ -30,9 +32,11 @@ from stillvec.heads.training_options import (
     Experts,
     Masking,
     Residual,
+    TeacherOption,
     TrainingOption,
     Tying,
 )
+from stillvec.progress import drain
 from stillvec.vectors import WordVectors
 from stillvec.verbs.fitting import fit
 
@@ -396,3 +400,24 @@ def test_a_teacher_whose_labels_are_not_finite_is_refused(monkeypatch: pytest.Mo
     with pytest.raises(TeacherError) as caught:
         fit(vectors, [("ice", "a"), ("fire", "b")] * 10, "linear", ["teacher:model=x"])
     assert caught.value.code == "not-finite"
+
+
+def test_a_classifier_is_not_asked_about_test_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def ask(folder: Path, data: Any, texts: Any, device: str, length: int) -> Any:
+        asked.extend(texts)
+        yield 1.0
+        return np.tile(np.float32([0.3, 0.7]), (len(texts), 1))
+
+    monkeypatch.setattr(teacher_labels, "_ask_classifier", ask)
+    (tmp_path / "config.json").write_text('{"architectures": ["XForSequenceClassification"]}')
+    for part, numbers in (("train", range(40)), ("test", range(40, 50))):
+        (tmp_path / f"x.{part}.txt").write_text("\n".join(f"{'ab'[number % 2]} text {number}" for number in numbers))
+    data = read_data(tmp_path / "x", "text")
+    option = TeacherOption(model=str(tmp_path))
+    likely = drain(label_texts(option, data, [*data.items, "another"], "cpu"))
+    assert asked == [*data.items[:40], "another"]
+    learnt = np.concatenate([data.train, data.dev, [50]])
+    assert likely[learnt].tolist() == np.tile(np.float32([0.3, 0.7]), (41, 1)).tolist()
+    assert not likely[data.test].any()

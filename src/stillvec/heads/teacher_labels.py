@@ -56,10 +56,16 @@ def add_texts(option: TeacherOption, data: LabelledData, vectors: WordVectors, s
 def label_texts(
     option: TeacherOption, data: LabelledData, texts: Sequence[str], device: str
 ) -> Generator[float, None, NDArray[np.float32]]:
-    """The probability of each label (n, k) for texts, which begin with those of the data."""
+    """The probability of each label (n, k) for texts, which begin with those of the data.
+
+    A classifier is not asked about test texts, which have zeros.
+    """
     folder = Path(option.model)
     if _is_classifier(folder):
-        likely = yield from _ask_classifier(folder, data, texts, device, option.length)
+        rows = np.delete(np.arange(len(texts)), data.test)
+        asked = yield from _ask_classifier(folder, data, [texts[row] for row in rows.tolist()], device, option.length)
+        likely = np.zeros((len(texts), asked.shape[1]), asked.dtype)
+        likely[rows] = asked
     elif data.unit == "pair":
         cure = "tune one: stillvec adapt TEACHER --step tune:on=PAIRS"
         raise UsageError.expected("a classifier of pairs", "another model", where=option.model, cure=cure)

@@ -26,8 +26,8 @@ WAYS = {
     "teacher's labels": "hard=true",
     "teacher": "",
     "teacher, student first": "direction=student",
-    "teacher's labels, more texts": "hard=true,augment=2",
-    "teacher, more texts": "augment=2",
+    "teacher's labels, more texts": "hard=true,augment={copies}",
+    "teacher, more texts": "augment={copies}",
     "teacher's labels, unlabelled texts": "hard=true,texts={texts}",
     "teacher, unlabelled texts": "texts={texts}",
 }
@@ -45,6 +45,7 @@ def main() -> None:
     add("--heads", default="linear;cnn", help="with their settings, joined by semicolons")
     add("--ways", default="0,1,2,3,4,5", help="numbers of ways, from 0")
     add("--texts", type=Path, help="a file of texts without labels, for the last two ways")
+    add("--copies", type=int, default=2, help="changed copies of each training text, for more texts")
     add("--seeds", type=int, default=3)
     add("--length", type=int, default=512, help="tokens of a text that the teacher reads")
     add("--weight", type=float, help="of the divergence from the teacher (default: 4, or 1 with several labels)")
@@ -64,12 +65,10 @@ def main() -> None:
             way = [*WAYS][number]
             n_seeds = 1 if head == "linear" and "more" not in way else options.seeds  # its regression has one solution
             for seed in range(options.first_seed, options.first_seed + n_seeds):
-                spec = WAYS[way]
-                given = (
-                    []
-                    if spec is None
-                    else [f"teacher:{','.join(filter(None, (asked, spec.format(texts=options.texts))))}"]
-                )
+                spec, given = WAYS[way], []
+                if spec is not None:
+                    filled = spec.format(texts=options.texts, copies=options.copies)
+                    given = [f"teacher:{','.join(filter(None, (asked, filled)))}"]
                 start = time.perf_counter()
                 fitted = stillvec.fit(vectors, options.dataset, head, given, seed=seed, device=options.device)
                 row = {"head": head, "way": way, "seed": seed, "seconds": round(time.perf_counter() - start, 1)}

@@ -16,7 +16,7 @@ import numpy as np
 from scores import print_header, print_row, split_cells
 
 import stillvec
-from stillvec.heads import teacher_labels
+import stillvec.heads.teacher_labels
 from stillvec.heads.head_kind import micro_f1
 from stillvec.heads.labelled_data import read_data
 
@@ -82,7 +82,8 @@ def main() -> None:
 
 def remember_labels() -> None:
     """Ask a teacher only once about each text."""
-    ask, known = teacher_labels._ask_classifier, {}
+    labels = stillvec.heads.teacher_labels
+    ask, known = labels._ask_classifier, {}
 
     def ask_once(folder, data, texts, device, length):
         asked = list(dict.fromkeys(text for text in texts if (folder, length, text) not in known))
@@ -90,7 +91,7 @@ def remember_labels() -> None:
         known.update(((folder, length, text), row) for text, row in zip(asked, rows, strict=True))
         return np.stack([known[folder, length, text] for text in texts])
 
-    teacher_labels._ask_classifier = ask_once
+    labels._ask_classifier = ask_once
 
 
 def show(rows: list[dict], *, several: bool) -> None:

@@ -414,9 +414,11 @@ def test_without_network_a_teacher_is_looked_for_only_in_the_cache(
 def test_a_teacher_is_downloaded_once_and_then_loads_without_network(hub: FakeHub, model: str, tmp_path: Path) -> None:
     hub.add("ada/tiny", files_of(Path(model)))
     environment = {"HF_ENDPOINT": hub.address, "HF_HOME": str(tmp_path / "home"), "HF_HUB_OFFLINE": "0"}
+    begun = time.perf_counter()
     first = _run("info", "ada/tiny", "--json", **environment)
+    online = time.perf_counter() - begun
     assert first.returncode == 0, first.stderr
     hub.stop()
     begun = time.perf_counter()
     assert _run("info", "ada/tiny", "--json", **environment).stdout == first.stdout
-    assert time.perf_counter() - begun < 30
+    assert time.perf_counter() - begun < 2 * online + 15  # it retries no request; a busy machine slows both

@@ -123,7 +123,7 @@ def test_encode_writes_the_vectors_of_texts_files_and_columns(
     out = tmp_path / "out.npy"
     call = ["encode", str(folder), "the woman", str(tmp_path / "t.txt"), "--out", str(out), "--normalize"]
     assert main(call) == 0
-    assert "3 texts x 3; 1 without a known word" in capsys.readouterr().out
+    assert "3 texts x 3; zero rows, for texts without a known word: 1\n" in capsys.readouterr().out
     texts = ["the woman", "A man.", "nothing known"]
     assert np.array_equal(np.load(out), load(folder).encode(texts, normalize=True))
     assert main(call) == 2  # it exists

@@ -44,6 +44,6 @@ def run(options: argparse.Namespace) -> int:
     with atomic_file(options.out) as part, part.open("wb") as stream:
         np.save(stream, matrix)
     n_empty = int(len(matrix) - np.any(matrix, axis=1).sum())
-    zeros = f"; {n_empty:,} without a known word are zero" if n_empty else ""
-    note(f"Wrote {options.out}: {len(matrix):,} texts x {matrix.shape[1]}{zeros}")
+    zeros = f"; zero rows, for texts without a known word: {n_empty:,}" if n_empty else ""
+    note(f"Wrote {options.out}: {len(matrix):,} text{'s' * (len(matrix) != 1)} x {matrix.shape[1]}{zeros}")
     return 0

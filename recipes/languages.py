@@ -9,7 +9,8 @@ The folder has the layout of evaluation data: similarity/de-*.tsv, sentences/sts
 sentence per line), bitext/tatoeba-eng-XXX.tsv and corpora/de-*.txt.xz.
 
 - `german`: the templates in which words are read alone, on novels.
-- `sentences`: the STS benchmark in six languages; DIR/XX.txt has frequent words to include, one per line.
+- `sentences`: the STS benchmark in six languages, without and with n-grams for unknown words; DIR/XX.txt has frequent
+  words to include, one per line, such as those of the package wordfreq.
 - `bitext`: eleven languages in one space, distilled in one run.
 - `aligned`: each language distilled by itself, its space centred or rotated onto English; translations of words are
   those of `recipes/bilingual_texts.py --texts out/languages`.
@@ -31,17 +32,18 @@ from scores import argument_parser, format_interval, print_header, print_row, sp
 import stillvec
 from stillvec import WordVectors
 from stillvec.evaluation import Report
+from stillvec.heads.oov_policy import OovPolicy
 
 OUT = Path("out/languages")
 LANGUAGES = ("de", "es", "fr", "ja", "ru", "zh")
 RUNS = {"de": "auto,aggregate,additive,decontextualized", "none": "auto", "en": "auto,decontextualized"}
 HEADERS = {
     "languages-german": "| vectors | templates | SimLex-de | WordSim-de |",
-    "languages-sentences": "| language | words by | `auto --for sentences` | teacher | share |",
+    "languages-sentences": "| language | words by | `--for sentences` | `--oov subword` | teacher | share |",
     "languages-bitext": "| English and | static | forward | backward | centred | teacher | centred | by length |",
     "languages-aligned": "| English and | task | vectors | as they are | centred | Procrustes |",
 }
-N_WORDS = 50_000
+MAX_WORDS = 100_000  # more than there are: none of the teacher's own are added
 BITEXT = {
     "deu": "de", "fra": "fr", "spa": "es", "rus": "ru", "cmn": "zh", "jpn": "ja", "fin": "fi", "ara": "ar", "tur": "tr",
     "hin": "hi",
@@ -56,9 +58,9 @@ def data() -> Path:
     return Path(os.environ["STILLVEC_LANGUAGES"])
 
 
-def score(vectors: WordVectors | str, task: str, dataset: str) -> str:
+def score(vectors: WordVectors | str, task: str, dataset: str, oov: OovPolicy = "skip") -> str:
     """A score x 100 with its interval."""
-    report = stillvec.evaluate(vectors, data=data(), tasks=[task], only=[dataset])
+    report = stillvec.evaluate(vectors, data=data(), tasks=[task], only=[dataset], oov=oov)
     found = next(each for each in report.scores if each.dataset == dataset)
     return format_interval(found.value, found.low, found.high)
 
@@ -103,16 +105,17 @@ def write_text(language: str) -> Path:
 def compare_sentences(teacher: str, only: Sequence[str], words: Path | None) -> None:
     print_header(*split_cells(HEADERS["languages-sentences"]))
     for language in only:
-        listed = (words / f"{language}.txt").read_text("utf-8").split()[:N_WORDS] if words else []
+        listed = (words / f"{language}.txt").read_text("utf-8").split() if words else []
         vectors = stillvec.distill(
             write_text(language), teacher=teacher, purpose="sentences", language=language, include_words=listed,
-            min_count=1, max_words=2 * N_WORDS if words else None, statistics=False,
+            min_count=1, max_words=MAX_WORDS if words else None, contexts="all", oov="subword", statistics=False,
             out=OUT / f"sentences-{language}", force=True, progress=True,
         )  # fmt: skip
         dataset = f"stsb-{language}.test"
-        static, whole = score(vectors, "sentences", dataset), score(f"teacher:{teacher}", "sentences", dataset)
+        known, static = (score(vectors, "sentences", dataset, oov) for oov in ("skip", "subword"))
+        whole = score(f"teacher:{teacher}", "sentences", dataset)
         share = float(static.split()[0]) / float(whole.split()[0])
-        print_row(language, vectors.vocabulary.segmenter, static, whole, f"{share:.0%}")
+        print_row(language, vectors.vocabulary.segmenter, known, static, whole, f"{share:.1%}")
 
 
 def compare_bitext(teacher: str, only: Sequence[str]) -> None:

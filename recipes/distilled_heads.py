@@ -71,7 +71,8 @@ def main() -> None:
                     given = [f"teacher:{','.join(filter(None, (asked, filled)))}"]
                 start = time.perf_counter()
                 fitted = stillvec.fit(vectors, options.dataset, head, given, seed=seed, device=options.device)
-                row = {"head": head, "way": way, "seed": seed, "seconds": round(time.perf_counter() - start, 1)}
+                name = way.replace("more texts", f"{options.copies} copies")
+                row = {"head": head, "way": name, "seed": seed, "seconds": round(time.perf_counter() - start, 1)}
                 rows.append(row | {"dev": fitted.manifest["scores"]["dev"]} | fitted.manifest["scores"]["test"])
                 counts = judge(fitted, data)
                 print(json.dumps(rows[-1]), flush=True)

@@ -1,11 +1,13 @@
 """Write out/text-mix.txt: the training texts of the shared datasets, one per line, without labels.
 
-    STILLVEC_DATA=... python recipes/text_mix.py [--out out/text-mix.txt] [--without NAME ...]
+    STILLVEC_DATA=... python recipes/text_mix.py [--out out/text-mix.txt] [--without NAME ...] [--samples 2 200000]
 
 The training parts (`*.train.*`) in $STILLVEC_DATA, texts/ and workshop/ beside it, and the paraphrases of workshop/. No
 text is in it that `recipes/whole_texts.py` tests on: those of STS-B (all parts), test and development parts of the
 classification sets, clustering and retrieval are left out wherever they occur, compared by their letters and digits.
-`--without` leaves out datasets by name. A script because no command reads the texts of datasets.
+`--without` leaves out datasets by name. `--samples COUNT WORDS` also writes out/text-mix-1.txt and so on: random lines
+of 5 to 24 words, none of them in two samples, for teachers that are too slow to read it all. A script because no
+command reads the texts of datasets.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import random
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,6 +32,7 @@ def main() -> None:
     parser = argument_parser(__doc__)
     parser.add_argument("--out", type=Path, default=Path("out/text-mix.txt"))
     parser.add_argument("--without", nargs="*", default=())
+    parser.add_argument("--samples", nargs=2, type=int, default=(0, 0), metavar=("COUNT", "WORDS"))
     options = parser.parse_args()
     folders = [data_folder(), *(data_folder().resolve().parent / name for name in ("texts", "workshop"))]
     seen = {key(text) for folder in folders for text in test_texts(folder)}
@@ -46,6 +50,20 @@ def main() -> None:
                     stream.write(line + "\n")
                     texts, n_words = texts + 1, n_words + line.count(" ") + 1
             print(f"{path.parent.name}/{path.name}: {texts:,} texts, {n_words:,} words", flush=True)
+    write_samples(options.out, *options.samples)
+
+
+def write_samples(path: Path, count: int, n_words: int) -> None:
+    """The next sample begins where as many words are written as all before it are to have."""
+    lines = [line for line in path.read_text("utf-8").splitlines() if 4 <= len(line.split()) <= 30]
+    random.Random(0).shuffle(lines)
+    short = iter([line for line in lines if 5 <= len(line.split()) <= 24])
+    written = 0
+    for number in range(1, count + 1):
+        with path.with_stem(f"{path.stem}-{number}").open("w", encoding="utf-8") as stream:
+            while written < number * n_words and (line := next(short, None)) is not None:
+                stream.write(line + "\n")
+                written += len(line.split())
 
 
 def key(text: str) -> str:

@@ -11,6 +11,8 @@ from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from stillvec.errors import UsageError
+from stillvec.teachers.encoder_model import EncoderModel
+from stillvec.teachers.packed_linear import pack_layers
 
 LOAD_DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float32, "int8": torch.float32}
 DEVICES = ("auto", "cpu", "cuda")
@@ -43,6 +45,8 @@ def place_model(model: Any, device: torch.device, precision: str) -> Any:
         model = model.half()  # only now: rounded twice, the weights would have another digest
     if precision == "int8":
         model = _quantize(model)
+    if device.type == "cpu" and isinstance(model, EncoderModel):
+        pack_layers(model)
     return model.to(device)
 
 

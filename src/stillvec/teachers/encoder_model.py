@@ -15,6 +15,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from stillvec.teachers.packed_linear import add_residual, apply_gelu
+
 _LAYER = {  # the modules of a layer by kind of model
     "bert": {
         "query": "attention.self.query",
@@ -39,6 +41,7 @@ _LAYER = {  # the modules of a layer by kind of model
 }
 KINDS = tuple(_LAYER)
 _FAR = 128  # MPNet: positions further apart are in one bucket
+_SHORT = 48  # tokens
 
 
 @dataclass(frozen=True)
@@ -185,10 +188,21 @@ class _Layer(nn.Module):
         query, key, value, output, norm, widen, narrow, last_norm = self.find(self)
         shape = (*states.shape[:-1], self.n_heads, -1)
         q, k, v = (linear(states).view(shape).transpose(1, 2) for linear in (query, key, value))
-        context = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
-        states = norm(output(context.transpose(1, 2).flatten(2)) + states)
-        result: Tensor = last_norm(narrow(F.gelu(widen(states))) + states)
+        context = _attend(q, k, v, mask)
+        states = norm(add_residual(output, context.transpose(1, 2).flatten(2), states))
+        result: Tensor = last_norm(add_residual(narrow, apply_gelu(widen, states), states))
         return result
+
+
+def _attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+    """Attention (B, heads, T, D / heads). On a CPU in bf16 torch's fused kernel is slow for short texts."""
+    if not (q.is_cpu and q.dtype == torch.bfloat16 and q.shape[2] <= _SHORT):
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+    scores = (q @ k.transpose(2, 3)).float().mul_(q.shape[3] ** -0.5)
+    if mask is not None:
+        bias = torch.zeros(mask.shape).masked_fill_(~mask, -math.inf) if mask.dtype == torch.bool else mask
+        scores += bias
+    return scores.softmax(3).to(v.dtype) @ v
 
 
 def _make(kind: type[nn.Module], *given: Any) -> Any:

@@ -29,14 +29,14 @@ class PackedLinear(nn.Module):
 
     def forward(self, states: Tensor, then: str = "none") -> Tensor:
         """The layer, and `then`: none or gelu."""
-        return self._typed(torch.ops.mkldnn._linear_pointwise(states, self.packed, self.bias, then, [], "none"))
+        return self._check_type(torch.ops.mkldnn._linear_pointwise(states, self.packed, self.bias, then, [], "none"))
 
     def add(self, states: Tensor, other: Tensor) -> Tensor:
         """The layer plus another tensor."""
-        return self._typed(torch.ops.mkldnn._linear_pointwise.binary(states, other, self.packed, self.bias, "add"))
+        return self._check_type(torch.ops.mkldnn._linear_pointwise.binary(states, other, self.packed, self.bias, "add"))
 
     @staticmethod
-    def _typed(result: Any) -> Tensor:
+    def _check_type(result: Any) -> Tensor:
         assert isinstance(result, Tensor)
         return result
 

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import kurtosis, skew
 
 from stillvec import Vocabulary, WordVectors
 from stillvec.errors import FormatError, UsageError
 from stillvec.formats import load, write_folder
 from stillvec.formats.tensors import write_tensors
-from stillvec.learners.senses import TEXTS, Senses, encode_texts, map_space, measure_separation
+from stillvec.learners.senses import TEXTS, Senses, encode_texts, map_space, measure_bimodality, shorten_axes
 from stillvec.numerics import unit_rows
 from stillvec.search.sense_neighbours import find_near
 from stillvec.sense_table import SenseTable
@@ -49,18 +50,40 @@ def test_senses_are_the_means_of_the_clusters_and_most_words_have_one(tmp_path: 
     assert {int(text.split()[1]) for text in second.examples} < {*range(25, 40)}
 
 
-def test_separation_is_that_of_a_slow_loop() -> None:
+def test_bimodality_is_that_of_a_slow_loop() -> None:
     units = unit_rows(np.random.default_rng(1).normal(size=(9, 4)), np.float64)
     labels = np.array([0, 0, 0, 1, 1, 1, 2, 2, 2])
-    differences = []
-    for row, label in enumerate(labels):
-        means = [units[[at for at in np.flatnonzero(labels == each) if at != row]].mean(0) for each in range(3)]
-        cosines = [units[row] @ mean / np.linalg.norm(mean) for mean in means]
-        differences.append(cosines[label] - max(cosines[each] for each in range(3) if each != label))
-    assert measure_separation(units, labels) == pytest.approx(np.mean(differences))
+    coefficients = []
+    for one, other in ((0, 1), (0, 2), (1, 2)):
+        places = []
+        for row in np.flatnonzero((labels == one) | (labels == other)):
+            means = [units[[at for at in np.flatnonzero(labels == each) if at != row]].mean(0) for each in (one, other)]
+            cosines = [units[row] @ mean / np.linalg.norm(mean) for mean in means]
+            places.append(cosines[0] - cosines[1])
+        coefficients.append((skew(places) ** 2 + 1) / kurtosis(places, fisher=False))
+    assert measure_bimodality(units, labels) == pytest.approx(min(coefficients))
 
 
-@pytest.mark.parametrize("setting", [{"senses": 1}, {"least_share": 0.5}, {"least_contexts": 16}, {"separation": 2.0}])
+def test_two_points_are_bimodal_and_halves_of_a_normal_cluster_are_not() -> None:
+    labels = np.repeat([0, 1], 100)
+    assert measure_bimodality(np.repeat(np.eye(2), 100, axis=0), labels) == pytest.approx(1)
+    rows = np.random.default_rng(0).normal(size=(200, 300))
+    units = unit_rows(rows[np.argsort(rows[:, 0])], np.float64)  # halves along the first axis
+    assert measure_bimodality(units, labels) < 5 / 9
+
+
+def test_axes_are_shortened_by_the_moments_of_differences_from_means() -> None:
+    rows = np.random.default_rng(2).normal(size=(500, 3)) * [10, 1, 0.1]
+    axes = shorten_axes(rows.T @ rows)
+    variances = np.var(rows @ axes, axis=0)
+    assert np.all(np.diff(variances) < 0)
+    factor = ((1 / 33.67 + 0.1) / (100 / 33.67 + 0.1)) ** 0.5  # of variances; the mean of the eigenvalues is 33.67
+    assert variances[0] / variances[1] == pytest.approx(100 * factor, rel=0.1)
+    unchanged = shorten_axes(np.zeros((3, 3)))
+    assert np.allclose(unchanged.T @ unchanged, np.eye(3))
+
+
+@pytest.mark.parametrize("setting", [{"senses": 1}, {"least_share": 0.5}, {"least_contexts": 16}, {"bimodality": 1.0}])
 def test_a_word_has_one_vector_where_a_limit_forbids_more(setting: dict[str, float]) -> None:
     result = Senses(**setting).finish({"sample": make_sample()})  # type: ignore[arg-type]
     assert result.notes == {"ambiguous_words": 0, "senses": 0}

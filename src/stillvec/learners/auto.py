@@ -102,7 +102,7 @@ class Auto:
     def _senses(self) -> Senses:
         from stillvec.learners.senses import Senses  # needs torch, which merging without senses does not
 
-        return Senses(layer="best", senses=self.senses or 1)
+        return Senses(layer=_CANDIDATES, senses=self.senses or 1)
 
     def specs(self) -> dict[str, AccumulatorSpec]:
         if self.senses is not None and (self.purpose in _WHY or not self.corpus):

@@ -3,11 +3,14 @@
 The vector of a word is the mean of its sampled states, as in `aggregate`, and a sense is the mean of those of one
 cluster: both are in one space. In the space of another method, `auto` with `senses=N`, a sense is the word's vector and
 the difference of its mean from the word's, mapped linearly: `s = v_w + W (c - m_w)`, where W is the ridge regression of
-all words' vectors on their means. Clusters are found by spherical k-means (Dhillon & Modha 2001) of states from which
-the mean of all states, which all words share, is removed. A number of senses is accepted if each of them has a least
-share of the contexts, and if states are nearer to their own centre than to the next one, by the mean difference of
-cosines (the simplified silhouette; Rousseeuw 1987); of several numbers the one with the largest difference. Most words
-keep one. Reisinger & Mooney (2010) cluster contexts in the same way.
+all words' vectors on their means. Clusters are found by spherical k-means (Dhillon & Modha 2001), as in Reisinger &
+Mooney (2010), of the differences of states from their word's mean. Directions in which the contexts of all words differ
+are shortened: `(λ / mean λ + 0.1)^(-1/4)` for each eigenvalue λ of the covariance of these differences.
+
+A number of senses is accepted if each of them has a least share of the contexts, and if the contexts of every two are
+bimodal on the line between their centres: Sarle's coefficient, (skewness² + 1) / kurtosis, which is 1/3 for a normal
+distribution, 5/9 for a uniform one and 1 for two points. Of several numbers the one with the largest coefficient is
+chosen. Most words keep one sense. `recipes/pseudowords.py` measures how often words are divided rightly.
 
 The text of a sampled context is kept as up to 32 subword tokens around the word.
 """
@@ -16,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -25,7 +29,7 @@ from stillvec.encoding import Encoded
 from stillvec.learners.accumulators import Accumulator, AccumulatorSpec
 from stillvec.learners.first_component import Sample, StateSample, find_places
 from stillvec.learners.table_memory import FinishScale
-from stillvec.numerics import kmeans, unit_rows
+from stillvec.numerics import kmeans, principal_axes, second_moments, unit_rows
 from stillvec.registry import check_least
 from stillvec.result import Result
 from stillvec.sense_table import SenseTable
@@ -40,6 +44,8 @@ _TOKENS = 32  # of a context
 _N_STARTS = 3  # of k-means
 _N_EXAMPLES = 3  # per sense
 _RIDGE = 0.01  # of the map into another space, as a share of the mean variance
+_FLOOR = 0.1  # added to eigenvalues, as a share of their mean
+_POWER = -0.25  # of eigenvalues
 
 
 @dataclass(frozen=True)
@@ -97,17 +103,17 @@ class Senses:
     RENAMED: ClassVar[dict[str, str]] = {"most": "senses"}
     SUMMARY: ClassVar[str] = "the mean of its states in some contexts, with one vector per sense beside it"
     PAPERS: ClassVar[tuple[str, ...]] = ("bommasani-2020",)
-    layer: str = "last"  # layers of the teacher: last, all, a number, a range such as 3-6, or last3
+    layer: str = "last3"  # layers of the teacher: last, all, a number, a range such as 3-6, or last3
     pieces: str = "mean"  # how the states of subword tokens are pooled: mean, first, last, max or min
     keep: int = 64  # contexts sampled per word
     senses: int = 3  # per word at most
     least_share: float = 0.15  # of the contexts that a sense must have
     least_contexts: int = 6  # that a sense must have
-    separation: float = 0.06  # least mean difference of a state's cosines with its own centre and with the next one
+    bimodality: float = 0.68  # least coefficient of the contexts of two senses
     seed: int = 0  # random seed
 
     def finish_bytes(self, scale: FinishScale) -> int:
-        return 2 * TextSample(keep=self.keep).sample_bytes(scale.vocabulary, scale.dim, scale.n_words) + scale.table
+        return 2 * TextSample(keep=self.keep).sample_bytes(scale.vocabulary, scale.dim, scale.n_words) + 2 * scale.table
 
     def specs(self) -> dict[str, AccumulatorSpec]:
         check_least(self, senses=1, least_contexts=1)
@@ -129,52 +135,59 @@ class Senses:
         table = _make_table(sample, senses, unit_rows(moved) * np.linalg.norm(vectors.matrix[rows], axis=1)[:, None])
         return vectors.with_matrix(vectors.matrix, senses=table), self.describe(senses)
 
-    def find(self, sample: Statistics) -> tuple[Array, list[_FoundSense]]:
+    def find(self, sample: Statistics) -> tuple[Array, list[FoundSense]]:
         """The mean state of each word (V, D), and the senses of words that have several."""
         order = np.lexsort((sample[KEYS], sample[WORDS]))
         counts = np.bincount(sample[WORDS], minlength=len(sample.vocabulary))
         ends = np.cumsum(counts)
         units = sample["sample:states"]
-        mean = np.mean(units, axis=0, dtype=np.float64) if len(order) else np.zeros(units.shape[1])
+        centres = np.zeros((len(counts), units.shape[1]), np.float32)  # of the units of each word
+        for word, (end, count) in enumerate(zip(ends.tolist(), counts.tolist(), strict=True)):
+            centres[word] = units[order[end - count : end]].mean(axis=0, dtype=np.float64) if count else 0
+        axes = shorten_axes(second_moments(units) - second_moments(centres, weights=counts.astype(np.float64)))
         matrix = np.zeros((len(counts), units.shape[1]), np.float32)
-        senses: list[_FoundSense] = []
+        senses: list[FoundSense] = []
         for word, (end, count) in enumerate(zip(ends.tolist(), counts.tolist(), strict=True)):
             rows = order[end - count : end]
             states = units[rows].astype(np.float32) * sample["sample:lengths"][rows, None]  # (n, D)
             matrix[word] = states.mean(axis=0) if count else 0
-            labels = self._cluster(unit_rows(units[rows] - mean, np.float64))
+            labels = self._cluster(unit_rows((units[rows] - centres[word]) @ axes, np.float64))
             for label in range(int(labels.max(initial=0)) + 1 if labels.any() else 0):
                 chosen = np.flatnonzero(labels == label)
                 centre = states[chosen].mean(axis=0)
                 typical = np.argsort(-unit_rows(states[chosen]) @ unit_rows(centre), kind="stable")[:_N_EXAMPLES]
-                senses.append(_FoundSense(word, centre, len(chosen) / count, rows[chosen[typical]].tolist()))
+                found = FoundSense(word, centre, len(chosen) / count, rows[chosen], rows[chosen[typical]].tolist())
+                senses.append(found)
         return matrix, senses
 
     def _cluster(self, units: Array) -> NDArray[np.int64]:
         """The sense of each state (n,), larger senses first; zeros if the word has one."""
-        best, best_difference = np.zeros(len(units), np.int64), self.separation
+        best, best_coefficient = np.zeros(len(units), np.int64), self.bimodality
         least = max(self.least_contexts, int(np.ceil(self.least_share * len(units))))
         for n_senses in range(2, min(self.senses, len(units) // least) + 1):
             generator = np.random.default_rng(self.seed)
             starts = [kmeans(units, n_senses, generator, spherical=True) for _ in range(_N_STARTS)]
             clustering = min(starts, key=lambda found: found.inertia)
             sizes = np.bincount(clustering.labels, minlength=n_senses)
-            difference = measure_separation(units, clustering.labels)
-            if sizes.min() >= least and difference > best_difference:
+            if sizes.min() < max(least, 2):  # of one state nothing is left for its own centre
+                continue
+            coefficient = measure_bimodality(units, clustering.labels)
+            if coefficient > best_coefficient:
                 rank = np.argsort(np.argsort(-sizes, kind="stable"), kind="stable")
-                best, best_difference = rank[clustering.labels], difference
+                best, best_coefficient = rank[clustering.labels], coefficient
         return best
 
     @staticmethod
-    def describe(senses: Sequence[_FoundSense]) -> dict[str, object]:
+    def describe(senses: Sequence[FoundSense]) -> dict[str, object]:
         return {"ambiguous_words": len({sense.word for sense in senses}), "senses": len(senses)}
 
 
-class _FoundSense(NamedTuple):
+class FoundSense(NamedTuple):
     word: int  # row in the vocabulary
     centre: Array  # (D,)
     share: float  # of the word's contexts
-    examples: list[int]  # rows of the sample
+    rows: NDArray[np.int64]  # of the sample: its contexts
+    examples: list[int]  # the most typical ones
 
 
 def map_space(means: Array, vectors: Array) -> Array:
@@ -186,16 +199,35 @@ def map_space(means: Array, vectors: Array) -> Array:
     return np.asarray(np.linalg.solve(second + ridge + 1e-12 * np.eye(len(second)), x.T @ y), np.float32)
 
 
-def measure_separation(units: Array, labels: NDArray[np.int64]) -> float:
-    """The mean difference of each unit row's cosines with its own centre, without itself, and with the next centre."""
+def shorten_axes(moments: Array) -> Array:
+    """A map (D, D) to principal axes, of which those with large moments are shortened."""
+    values, axes = principal_axes(moments)
+    mean = values.mean()
+    return axes * (values / mean + _FLOOR) ** _POWER if mean else axes
+
+
+def measure_bimodality(units: Array, labels: NDArray[np.int64]) -> float:
+    """Sarle's coefficient on the line between two centres, the least of all pairs of clusters.
+
+    A unit row's place is its cosine with the one centre less that with the other, and its own centre is computed
+    without it: otherwise two halves of any cluster would seem apart.
+    """
     sums = np.stack([units[labels == label].sum(axis=0) for label in range(int(labels.max(initial=0)) + 1)])  # (k, D)
     own = np.sum(units * unit_rows(sums[labels] - units, np.float64), axis=1)
     cosines = units @ unit_rows(sums, np.float64).T  # (n, k)
-    cosines[np.arange(len(units)), labels] = -np.inf
-    return float(np.mean(own - cosines.max(axis=1)))
+    cosines[np.arange(len(units)), labels] = own
+    coefficients = []
+    for one, other in combinations(range(len(sums)), 2):
+        chosen = (labels == one) | (labels == other)
+        places = cosines[chosen, one] - cosines[chosen, other]
+        places -= places.mean()
+        places /= places.std() or 1
+        skewness, kurtosis = float(np.mean(places**3)), float(np.mean(places**4))
+        coefficients.append((skewness**2 + 1) / kurtosis if kurtosis else 0.0)
+    return min(coefficients)
 
 
-def _make_table(sample: Statistics, senses: Sequence[_FoundSense], matrix: Array) -> SenseTable | None:
+def _make_table(sample: Statistics, senses: Sequence[FoundSense], matrix: Array) -> SenseTable | None:
     if not senses:
         return None
     examples = np.zeros((len(senses), _N_EXAMPLES, TEXT_BYTES), np.uint8)

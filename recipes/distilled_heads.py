@@ -30,6 +30,8 @@ WAYS = {
     "teacher, more texts": "augment={copies}",
     "teacher's labels, unlabelled texts": "hard=true,texts={texts}",
     "teacher, unlabelled texts": "texts={texts}",
+    "teacher's labels, more and unlabelled texts": "hard=true,augment={copies},texts={texts}",
+    "teacher, more and unlabelled texts": "augment={copies},texts={texts}",
 }
 
 
@@ -44,7 +46,7 @@ def main() -> None:
     add("--several", action="store_true", help="with --show: texts have several labels")
     add("--heads", default="linear;cnn", help="with their settings, joined by semicolons")
     add("--ways", default="0,1,2,3,4,5", help="numbers of ways, from 0")
-    add("--texts", type=Path, help="a file of texts without labels, for the last two ways")
+    add("--texts", type=Path, help="a file of texts without labels, for the last four ways")
     add("--copies", type=int, default=2, help="changed copies of each training text, for more texts")
     add("--seeds", type=int, default=3)
     add("--length", type=int, default=512, help="tokens of a text that the teacher reads")

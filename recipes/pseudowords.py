@@ -1,7 +1,7 @@
 """How well senses are found: pairs of words that become one word, and words that stay as they are.
 
     python recipes/pseudowords.py write out/pseudowords.json CORPUS... [--wordnet FOLDER]
-    python recipes/pseudowords.py table out/pseudowords.json minilm ... [--part test] [--bimodality 0.68 ...]
+    python recipes/pseudowords.py table out/pseudowords.json minilm ... [--part test] [--bimodality 0.72 ...]
 
 A pseudoword (Schütze 1992) is a word of which it is known where it means what: in the sentences of one noun, another
 noun is written in its place. The nouns have one sense in WordNet and occur once in each of 64 sentences; a pseudoword

@@ -109,7 +109,7 @@ class Senses:
     senses: int = 3  # per word at most
     least_share: float = 0.15  # of the contexts that a sense must have
     least_contexts: int = 6  # that a sense must have
-    bimodality: float = 0.68  # least coefficient of the contexts of two senses
+    bimodality: float = 0.72  # least coefficient of the contexts of two senses
     seed: int = 0  # random seed
 
     def finish_bytes(self, scale: FinishScale) -> int:
@@ -163,6 +163,8 @@ class Senses:
     def _cluster(self, units: Array) -> NDArray[np.int64]:
         """The sense of each state (n,), larger senses first; zeros if the word has one."""
         best, best_coefficient = np.zeros(len(units), np.int64), self.bimodality
+        if len(units) < units.shape[1]:
+            units = np.linalg.qr(units.T, mode="r").T  # (n, n): the same cosines in fewer dimensions
         least = max(self.least_contexts, int(np.ceil(self.least_share * len(units))))
         for n_senses in range(2, min(self.senses, len(units) // least) + 1):
             generator = np.random.default_rng(self.seed)

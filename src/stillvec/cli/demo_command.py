@@ -44,7 +44,7 @@ DISTILLED = "auto,decontextualized:templates=the meaning of {} is,the word {},we
 # its defaults: as good as 30 epochs with 10 negatives and half the rate, in 0.4 of the time
 SKIPGRAM = "skipgram:dim=100"
 FILES = ("scores.json", "scores.png", "report.html")
-MIN_COUNT, CONTEXTS = 5, 5  # five contexts: a minute and a half on two cores
+MIN_COUNT, CONTEXTS = 5, 5  # five contexts: 70 seconds on two cores
 WHAT = {
     "auto": "words in their contexts, in templates and in whole sentences",
     "decontextualized": "the same teacher, words in templates only, without the corpus",

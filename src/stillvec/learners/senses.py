@@ -164,7 +164,7 @@ class Senses:
         """The sense of each state (n,), larger senses first; zeros if the word has one."""
         best, best_coefficient = np.zeros(len(units), np.int64), self.bimodality
         if len(units) < units.shape[1]:
-            units = np.linalg.qr(units.T, mode="r").T  # (n, n): the same cosines in fewer dimensions
+            units = np.linalg.qr(units.T)[1].T  # (n, n): the same cosines in fewer dimensions
         least = max(self.least_contexts, int(np.ceil(self.least_share * len(units))))
         for n_senses in range(2, min(self.senses, len(units) // least) + 1):
             generator = np.random.default_rng(self.seed)
